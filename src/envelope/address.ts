@@ -1,0 +1,37 @@
+import { sha256Hex } from './canonical.ts';
+
+/** The task queue where Synod's workflows run unless configured. */
+export const DEFAULT_TASK_QUEUE = 'synod';
+
+/** The part of a workflow id that says which primitive it is. */
+export type AddressKind = 'task' | 'coordinator' | 'proposal' | 'barrier' | 'locks' | 'room';
+
+const SAFE = /^[A-Za-z0-9._-]$/;
+/** PostgreSQL keeps 255 characters of a workflow id, so longer names stand as their hash. */
+const MAX_ENCODED = 150;
+
+/**
+ * A name as it stands in a workflow id: percent-encoded outside `[A-Za-z0-9._-]`, so that no two names meet in one id;
+ * past 150 bytes encoded, `~` and the SHA-256 of its UTF-8.
+ */
+export function encodeName(name: string): string {
+  let encoded = '';
+  for (const char of name) encoded += SAFE.test(char) ? char : percent(char);
+  return encoded.length > MAX_ENCODED ? `~${sha256Hex(name)}` : encoded;
+}
+
+function percent(char: string): string {
+  // encodeURIComponent leaves these five as they are.
+  if ("!'()*".includes(char)) return `%${char.charCodeAt(0).toString(16).toUpperCase()}`;
+  return char === '~' ? '%7E' : encodeURIComponent(char);
+}
+
+/** The workflow id of a primitive, e.g. `synod:lab:task:t-1`, or `synod:lab:room` for one of which a room has a single one. */
+export function workflowIdOf(room: string, kind: AddressKind, name?: string): string {
+  return name === undefined ? `synod:${room}:${kind}` : `synod:${room}:${kind}:${encodeName(name)}`;
+}
+
+/** Whether a workflow id lies in Synod's own name space, where `reply_to` may not point. */
+export function isSynodId(workflowId: string): boolean {
+  return workflowId.startsWith('synod:');
+}

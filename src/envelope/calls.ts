@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { message, type Envelope } from './envelope.ts';
+import { agentId, json, roomName, text, whole } from './fields.ts';
+import { MAX_RECEIVE_EVENTS, MAX_WAIT_SECONDS } from './limits.ts';
+
+/** Reads everything, also what is addressed to one agent: for mirrors and operators. No agent id can be it. */
+export const EVERYONE = '*';
+
+/** The argument of `receive`. */
+export const receiveArgs = z.object({
+  /** One process; a new call of the same reader ends its older one. */
+  reader: text.min(1).max(128).optional(),
+  agents: z.array(z.union([agentId, z.literal(EVERYONE)], { error: 'must be an agent id' })).max(1_024),
+  /** The last `seq` already read; 0 from the start, -1 from now on. */
+  after: whole(-1),
+  wait_seconds: z
+    .number()
+    .min(0, `must be a number of seconds from 0 to ${MAX_WAIT_SECONDS}`)
+    .max(MAX_WAIT_SECONDS, `must be a number of seconds from 0 to ${MAX_WAIT_SECONDS}`)
+    .default(0),
+  limit: whole(1, MAX_RECEIVE_EVENTS).default(MAX_RECEIVE_EVENTS),
+});
+export type ReceiveArgs = z.infer<typeof receiveArgs>;
+
+/** One entry of a log. */
+export interface LogEvent {
+  readonly seq: number;
+  readonly envelope: Envelope;
+}
+
+/** The result of `receive`. */
+export interface Received {
+  readonly events: readonly LogEvent[];
+  /** The next call's `after`. */
+  readonly next: number;
+  /** Events after `after` are no longer kept: read `view`, or repeat the request, and go on from `next`. */
+  readonly truncated: boolean;
+  /** Temporal's time. */
+  readonly now: string;
+  /** The wait was ended for another's sake: pause so many seconds before the next call. */
+  readonly retry_after_seconds?: number;
+}
+
+/** The argument that starts any of the workflows. `state` is set only by continue-as-new. */
+export const startArgs = z.object({
+  room: roomName,
+  config: z.record(z.string(), json).optional(),
+  state: z.unknown().optional(),
+});
+export type StartArgs = z.infer<typeof startArgs>;
+
+/** Changes a workflow's configuration: merges by key, null removes. For operators. */
+export const configSet = message('config.set', { config: z.record(z.string(), json) });
+export type ConfigSet = z.infer<typeof configSet>;

@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import { json } from '../../envelope/fields.ts';
+
+/** A task: announced, claimed under a lease, fenced by its attempt, ended once. Times are epoch milliseconds. */
+export const taskState = z.object({
+  task: z
+    .object({
+      task_id: z.string(),
+      title: z.string(),
+      input: json.optional(),
+      claim_ms: z.number(),
+      lease_ms: z.number(),
+      max_attempts: z.number(),
+      priority: z.number(),
+      capabilities: z.array(z.string()).optional(),
+      producer: z.string(),
+      announced_at: z.number(),
+      expires_at: z.number().optional(),
+    })
+    .optional(),
+  /** The fencing token: only rises. 0 before the announcement. */
+  attempt: z.number(),
+  /** Since when the status is what it is. */
+  since: z.number(),
+  claim: z.object({ deadline: z.number(), window: z.number() }).optional(),
+  lease: z.object({ holder: z.string(), ms: z.number(), expires_at: z.number(), first_expires_at: z.number() }).optional(),
+  outcome: z.object({ type: z.string() }).catchall(json).optional(),
+});
+export type TaskState = z.infer<typeof taskState>;
+export type Task = NonNullable<TaskState['task']>;
+export type Lease = NonNullable<TaskState['lease']>;
