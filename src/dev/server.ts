@@ -82,7 +82,10 @@ async function startOnce(executable: string, options: DevServerOptions): Promise
   const [freePort = 0, freeUiPort = 0] = await freePorts(2, ip);
   const port = options.port ?? freePort;
   const uiPort = options.uiPort ?? freeUiPort;
-  const server = await startChild(executable, serverArgs(options, { ip, namespace, port, uiPort: ui ? uiPort : undefined }));
+  const server = await startChild(
+    executable,
+    serverArgs(options, { ip, namespace, port, uiPort: ui ? uiPort : undefined }),
+  );
   try {
     await untilServing(server, { ip, port, namespace, timeoutMs: startTimeoutMs });
   } catch (error) {
@@ -105,7 +108,16 @@ function serverArgs(
   chosen: { ip: string; namespace: string; port: number; uiPort: number | undefined },
 ): string[] {
   // The server's other ports (HTTP API, metrics, its own services) are free ones that it chooses itself.
-  const args = ['server', 'start-dev', '--ip', chosen.ip, '--port', String(chosen.port), '--namespace', chosen.namespace];
+  const args = [
+    'server',
+    'start-dev',
+    '--ip',
+    chosen.ip,
+    '--port',
+    String(chosen.port),
+    '--namespace',
+    chosen.namespace,
+  ];
   args.push('--log-level', 'warn');
   args.push(...(chosen.uiPort === undefined ? ['--headless'] : ['--ui-port', String(chosen.uiPort)]));
   if (options.dbFilename !== undefined) args.push('--db-filename', options.dbFilename);
@@ -148,7 +160,9 @@ async function serves(
   try {
     for (;;) {
       try {
-        await connection.withDeadline(Date.now() + 2000, () => connection.workflowService.describeNamespace({ namespace }));
+        await connection.withDeadline(Date.now() + 2000, () =>
+          connection.workflowService.describeNamespace({ namespace }),
+        );
         break;
       } catch {
         await wait(POLL_MS, undefined, { signal });
@@ -163,8 +177,9 @@ async function serves(
 
 function startFailure(reason: string, output: string, asked: readonly (number | undefined)[]): Error {
   const shown = output === '' ? 'It wrote nothing.' : `The end of its output:\n${output}`;
-  const taken = /port (\d+)[^\n]*address already in use|address already in use/i.exec(output);
-  if (taken === null) return new Error(`The Temporal server did not start: ${reason}. ${shown}`);
+  if (!/address already in use|only one usage of each socket address/i.test(output)) {
+    return new Error(`The Temporal server did not start: ${reason}. ${shown}`);
+  }
   const port = asked.find((number) => number !== undefined && output.includes(String(number)));
   if (port === undefined) return new PortTaken(`The Temporal server did not start: a port was taken. ${shown}`);
   return new Error(

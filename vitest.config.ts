@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['src', 'workflows', 'activities', 'scripts', 'test'].map((folder) => `${folder}/**/*.test.ts`),
+    // The SDK's native library wants a process of its own for each file.
+    pool: 'forks',
+    // Each file may start a Temporal server.
+    maxWorkers: 2,
+    testTimeout: 30_000,
+    hookTimeout: 120_000,
+  },
+});
