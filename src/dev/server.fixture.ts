@@ -1,0 +1,6 @@
+// A process for server.test.ts: starts a server, tells its process id and waits to be killed.
+import { startDevServer } from './server.ts';
+
+const server = await startDevServer();
+process.stdout.write(`${server.pid}\n`);
+await server.exited;
