@@ -3,7 +3,7 @@
 // Plain JavaScript without dependencies, because it runs before there are any.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -64,28 +64,48 @@ function sameVersions(wantedText, haveText) {
 /** Takes the lock if it is free or its owner is gone; tells whether it did. */
 function takeLock() {
   mkdirSync(path.dirname(lock), { recursive: true });
+  if (makeLock()) return true;
+  const owner = readText(path.join(lock, 'pid'));
+  return stale(owner) && removeLockOf(owner) && makeLock();
+}
+
+function makeLock() {
   try {
     mkdirSync(lock);
   } catch (error) {
-    if (error.code !== 'EEXIST') throw error;
-    if (stale()) rmSync(lock, { recursive: true, force: true });
-    return false;
+    if (error.code === 'EEXIST') return false;
+    throw error;
   }
   writeFileSync(path.join(lock, 'pid'), String(process.pid));
   return true;
 }
 
-function stale() {
+/** @param {string | undefined} owner */
+function stale(owner) {
   const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
-  const owner = Number(readText(path.join(lock, 'pid')) ?? '');
   // Its owner may be between making the folder and writing its pid.
   if (!owner) return age > 10_000;
   if (age > STALE_MS) return true;
   try {
-    process.kill(owner, 0);
+    process.kill(Number(owner), 0);
     return false;
   } catch (error) {
     return error.code === 'ESRCH';
+  }
+}
+
+/** @param {string | undefined} owner */
+function removeLockOf(owner) {
+  const aside = `${lock}.${process.pid}`;
+  try {
+    renameSync(lock, aside);
+    // Another process may have replaced the stale lock by its own since it was read: give that one back.
+    const same = readText(path.join(aside, 'pid')) === owner;
+    if (same) rmSync(aside, { recursive: true, force: true });
+    else renameSync(aside, lock);
+    return same;
+  } catch {
+    return false;
   }
 }
 
@@ -103,7 +123,7 @@ async function ensureInstalled() {
     if (installed()) return;
     say('installing the dependencies (npm ci)');
     const args = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
-    const npm = process.env.npm_execpath;
+    XX;
     // stdout is for results: what npm says goes to stderr.
     const options = { cwd: root, stdio: ['ignore', 2, 2], shell: npm === undefined && windows };
     const result =
