@@ -123,7 +123,8 @@ async function ensureInstalled() {
     if (installed()) return;
     say('installing the dependencies (npm ci)');
     const args = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
-    XX;
+    // Under pnpm or yarn this names their executable, which is no use here.
+    const npm = /(^|[\\/])npm[^\\/]*$/.test(process.env.npm_execpath ?? '') ? process.env.npm_execpath : undefined;
     // stdout is for results: what npm says goes to stderr.
     const options = { cwd: root, stdio: ['ignore', 2, 2], shell: npm === undefined && windows };
     const result =
