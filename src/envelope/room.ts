@@ -53,6 +53,8 @@ export type Publication = z.infer<typeof publication>;
 export const boardQuery = z.object({
   board: z.literal(true),
   kind: name.optional(),
+  /** Only rows of this status, e.g. `open`. */
+  status: name.optional(),
   after: z.string().optional(),
   limit: whole(1, 1_000).default(200),
 });

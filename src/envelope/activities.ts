@@ -1,0 +1,25 @@
+import type { Json } from './fields.ts';
+import type { Publication } from './room.ts';
+
+/** The argument of the activity that tells a room what one of its primitives has logged. */
+export interface PublishInput {
+  readonly room: string;
+  readonly publication: Publication;
+}
+
+/** An effect that the user may supply. It runs at least once; `key` is the same at every run. */
+export interface EffectInput {
+  /** The idempotency key. */
+  readonly key: string;
+  readonly room: string;
+  /** The workflow that it comes from. */
+  readonly source: string;
+  readonly input: { readonly [field: string]: Json };
+}
+
+/** The activities that Synod's workflows call, by the names under which a worker registers them. */
+export interface SynodActivities {
+  synodPublish(input: PublishInput): Promise<void>;
+  /** Something needs attention: a task has failed for good. */
+  synodEscalate(input: EffectInput): Promise<void>;
+}

@@ -1,0 +1,136 @@
+import type { LogEvent } from '../envelope/calls.ts';
+import type { Envelope } from '../envelope/envelope.ts';
+import type { Base } from '../envelope/envelope.ts';
+import type { Json } from '../envelope/fields.ts';
+import { fitsBytes, MAX_STATE_BYTES } from '../envelope/limits.ts';
+import { refusal } from '../envelope/refusal.ts';
+import type { Context, Decided, Decision, Input, Outgoing, Protocol } from '../protocols/protocol.ts';
+import { Config } from './config.ts';
+import { Log } from './log.ts';
+import { Memory } from './memory.ts';
+import { Mirror } from './mirror.ts';
+import { SNAPSHOT_VERSION, type Counters, type Opening, type PendingEffect, type Snapshot } from './snapshot.ts';
+import { fit, Stamp, type Answered } from './stamp.ts';
+import { Subscribers } from './subscribers.ts';
+
+export interface CoreOptions<S> {
+  readonly workflowId: string;
+  readonly room: string;
+  readonly config: { readonly [key: string]: Json };
+  /** Epoch milliseconds, in Temporal's time. */
+  readonly now: number;
+  /** What an earlier run left. */
+  readonly snapshot?: Snapshot<S> | undefined;
+}
+
+const NO_COUNTS: Counters = { received: 0, accepted: 0, repeated: 0, refused: 0, unhandled: 0, hops_exhausted: 0 };
+
+/** What a workflow holds, and the one way in which a decision changes it. */
+export class Core<S, M extends Base> {
+  readonly protocol: Protocol<S, M>;
+  readonly workflowId: string;
+  readonly room: string;
+  readonly config: Config;
+  readonly log: Log;
+  readonly memory: Memory;
+  readonly mirror: Mirror;
+  readonly subscribers: Subscribers;
+  readonly stamp: Stamp;
+  readonly counters: Counters;
+  readonly started: number;
+  state: S;
+  now: number;
+  opened: Opening | undefined;
+  /** Its first request did not open it: it only waits to fail. */
+  spoiled: boolean;
+  final: { at: number; outcome: Envelope } | undefined;
+  effects: PendingEffect[];
+  /** Logged since the waits were last answered. */
+  fresh: LogEvent[] = [];
+  #lastEmitted: Envelope | undefined;
+
+  constructor(protocol: Protocol<S, M>, { workflowId, room, config, now, snapshot }: CoreOptions<S>) {
+    this.protocol = protocol;
+    this.workflowId = workflowId;
+    this.room = room;
+    this.config = new Config(protocol.config, protocol.opening !== undefined, snapshot?.config ?? config);
+    this.mirror = new Mirror(protocol.urgent, snapshot?.mirror);
+    this.subscribers = new Subscribers(snapshot?.subscribers);
+    this.log = new Log(this.config.retain, snapshot?.log);
+    this.memory = new Memory(snapshot?.memory);
+    this.stamp = new Stamp(workflowId);
+    this.counters = { ...(snapshot?.counters ?? NO_COUNTS) };
+    this.started = snapshot?.started ?? now;
+    this.state = snapshot?.state ?? protocol.initial();
+    this.now = now;
+    this.opened = snapshot?.opened;
+    this.spoiled = snapshot?.spoiled ?? false;
+    this.final = snapshot?.final;
+    this.effects = [...(snapshot?.effects ?? [])];
+  }
+
+  /** Whether it is one of those that are opened and complete by themselves. */
+  get completes(): boolean {
+    return this.protocol.opening !== undefined;
+  }
+
+  get context(): Context {
+    return { now: this.now, room: this.room, config: this.config.values };
+  }
+
+  /** What the protocol says; what would take its state past its budget is refused before anything changes. */
+  decide(input: Input<M>): Decision<S> {
+    const decision = this.protocol.decide(this.state, input, this.context);
+    if ('refuse' in decision || decision.state === this.state || input.kind !== 'message') return decision;
+    const budget = MAX_STATE_BYTES - this.memory.size.pinnedBytes;
+    if (fitsBytes(JSON.stringify(decision.state), budget)) return decision;
+    return { refuse: refusal('over_limit', `the state of ${this.workflowId} would pass ${MAX_STATE_BYTES} bytes`) };
+  }
+
+  /** Makes what a decision emits, beside its replies, come true. */
+  commit(decision: Decided<S>): void {
+    this.state = decision.state;
+    for (const outgoing of decision.emit ?? []) this.emit(outgoing, this.now);
+    for (const envelope of decision.relay ?? []) this.append(fit({ ...envelope, seq: this.log.nextSeq }));
+    for (const [i, effect] of (decision.effects ?? []).entries()) {
+      const suffix = i === 0 ? '' : `.${i}`;
+      this.effects.push({ key: `${this.workflowId}:${this.log.head}${suffix}`, name: effect.name, input: { ...effect.input } });
+    }
+    if (!this.final && this.#lastEmitted && this.protocol.outcome(this.state)) this.final = { at: this.now, outcome: this.#lastEmitted };
+  }
+
+  /** Logs an emission and tells it to the workflows that it is for. */
+  emit(outgoing: Outgoing, at: number, answers?: Answered): Envelope {
+    const envelope = this.stamp.logged(outgoing, this.log.nextSeq, at, answers);
+    this.#lastEmitted = envelope;
+    this.append(envelope);
+    this.subscribers.tell(envelope);
+    return envelope;
+  }
+
+  append(envelope: Envelope): void {
+    const event = this.log.append(envelope);
+    this.fresh.push(event);
+    // A room is what the others are mirrored to.
+    if (this.protocol.kind !== 'room') this.mirror.add(event);
+  }
+
+  /** All that the next run needs; `untold` is what the mirror has taken and not delivered. */
+  snapshot(untold: readonly LogEvent[]): { [Key in keyof Snapshot<S>]: unknown } {
+    return {
+      v: SNAPSHOT_VERSION,
+      started: this.started,
+      config: this.config.values,
+      opened: this.opened,
+      spoiled: this.spoiled,
+      final: this.final,
+      log: this.log.snapshot(),
+      memory: this.memory.snapshot(),
+      subscribers: this.subscribers.snapshot(),
+      mirror: this.mirror.snapshot(untold),
+      effects: this.effects,
+      counters: this.counters,
+      state: this.state,
+    };
+  }
+}

@@ -1,0 +1,161 @@
+import type { ConfigSet } from '../envelope/calls.ts';
+import { bodyHash, identityOf, type Base, type Envelope } from '../envelope/envelope.ts';
+import { formatTimestamp } from '../envelope/fields.ts';
+import { UNOPENED_SECONDS } from '../envelope/limits.ts';
+import { isRefusalCode, refusal, type Refusal } from '../envelope/refusal.ts';
+import type { Decision, Outgoing, Verdict } from '../protocols/protocol.ts';
+import { checkAddress, checkExpiry, shape } from './checks.ts';
+import type { Core } from './core.ts';
+import type { Memo } from './memory.ts';
+import { RefusalQuota } from './quota.ts';
+import { fit, refused, type Answered } from './stamp.ts';
+
+/** How a message came: an update is answered, a signal is not. */
+export type Via = 'update' | 'signal';
+
+/** A message that passed the checks of its shape. */
+type Heard<M> = { readonly kind: 'message'; readonly message: M } | { readonly kind: 'config'; readonly message: ConfigSet };
+
+/** Digits of a body's hash that an identity keeps. */
+const BODY_DIGITS = 24;
+
+/**
+ * Hears the messages of one workflow: shape, role, repeat, hops, expiry, address, and then the protocol, in this order.
+ * Only what the protocol said is remembered.
+ */
+export class Messages<S, M extends Base> {
+  readonly #core: Core<S, M>;
+  readonly #quota = new RefusalQuota();
+
+  constructor(core: Core<S, M>) {
+    this.#core = core;
+  }
+
+  /** The replies to one message, as the workflow's state makes true. */
+  handle(raw: unknown, via: Via): Envelope[] {
+    const { counters, protocol } = this.#core;
+    counters.received += 1;
+    const shaped = shape(raw, protocol);
+    if (shaped.kind === 'refused') return this.#refuse(shaped.refusal, { from: shaped.sender, id: shaped.id }, undefined, via);
+    if (shaped.kind === 'unhandled') {
+      counters.unhandled += 1;
+      return [];
+    }
+    return this.#check(raw, shaped, via);
+  }
+
+  #check(raw: unknown, heard: Heard<M>, via: Via): Envelope[] {
+    const core = this.#core;
+    const message: Base = heard.message;
+    const { from, key } = identityOf(message);
+    const body = bodyHash(message);
+    const memo = core.memory.recall(from, key);
+    if (memo) return memo.body === body.slice(0, BODY_DIGITS) ? this.#repeat(heard, memo, via) : this.#conflict(message, key, via);
+    if (message.max_hops === 0) {
+      core.counters.hops_exhausted += 1;
+      return [];
+    }
+    const fault = checkExpiry(message, core.now) ?? checkAddress(raw, message, core.protocol, core.room, core.workflowId);
+    if (fault) return this.#refuse(fault, message, message.reply_to, via);
+    const opens = core.completes && message.type === core.protocol.opening;
+    if (opens && core.opened) return this.#conflict(message, key, via);
+    const decision = this.#unopened(opens) ?? this.#decide(heard);
+    if ('refuse' in decision) {
+      const { code, reason } = decision.refuse;
+      // Over the budget nothing changed: the same message may succeed later.
+      if (code !== 'over_limit') this.#remember(message, body, ['refused', code, reason], 0, false);
+      return this.#refuse(decision.refuse, message, message.reply_to, via);
+    }
+    if (opens) core.opened = { from, idempotency_key: key, body_hash: body };
+    core.counters.accepted += 1;
+    if (message.reply_to !== undefined) core.subscribers.subscribe(from, message.reply_to);
+    const { verdict = ['accepted'], quiet = false, note = {}, pin = false } = decision;
+    const outgoing = this.#answers(heard, verdict, decision.state);
+    if (!quiet) core.append(fit({ ...asLogged(message), ...note, seq: core.log.nextSeq }));
+    this.#remember(message, body, verdict, quiet ? 0 : core.log.nextSeq, pin);
+    const replies = outgoing.map((reply, i) => (quiet ? core.stamp.unlogged(reply, i, core.now, message) : core.emit(reply, core.now, message)));
+    if (quiet) for (const reply of replies) core.subscribers.tell(reply);
+    core.commit(decision);
+    return replies;
+  }
+
+  #decide(heard: Heard<M>): Decision<S> {
+    const core = this.#core;
+    if (heard.kind === 'message') return core.decide({ kind: 'message', message: heard.message });
+    core.config.merge(heard.message.config);
+    core.log.retain = core.config.retain;
+    return { state: core.state, verdict: ['configured'] };
+  }
+
+  /** What everything but a first opening gets while nobody has opened the workflow. */
+  #unopened(opens: boolean): { refuse: Refusal } | undefined {
+    const core = this.#core;
+    if (!core.completes || core.opened || (opens && !core.spoiled)) return undefined;
+    const free = formatTimestamp(core.started + UNOPENED_SECONDS * 1000);
+    return { refuse: refusal('closed', `${core.workflowId} was not opened by its first request; its name is free again at ${free}`) };
+  }
+
+  /** The replies that a verdict stands for, now or for a repeat. */
+  #answers(heard: Heard<M>, verdict: Verdict, state: S): readonly Outgoing[] {
+    const { protocol } = this.#core;
+    const to = heard.message.from;
+    const [kind, code, reason] = verdict;
+    if (kind === 'refused' && isRefusalCode(code)) return [refused({ code, reason: String(reason) }, to)];
+    if (heard.kind === 'config') return [{ type: 'config.accepted', to, config: heard.message.config }];
+    const replies = protocol.answer(heard.message, verdict, state);
+    return replies.length > 0 ? replies : [{ type: `${protocol.area}.accepted`, to }];
+  }
+
+  /** The first reply again, and then what became of it. */
+  #repeat(heard: Heard<M>, memo: Memo, via: Via): Envelope[] {
+    const { stamp, counters, state, protocol, subscribers, now } = this.#core;
+    counters.repeated += 1;
+    const { message } = heard;
+    const first = this.#answers(heard, memo.verdict, state);
+    const since = heard.kind === 'message' && memo.verdict[0] !== 'refused' ? protocol.since(state, heard.message, memo.verdict) : [];
+    const replies = [
+      ...first.map((reply, i) => (memo.seq > 0 ? stamp.logged(reply, memo.seq + i, memo.at, message) : stamp.unlogged(reply, i, memo.at, message))),
+      ...since.map((reply, i) => stamp.unlogged(reply, first.length + i, now, message)),
+    ];
+    const { reply_to: replyTo } = message;
+    if (replyTo !== undefined) {
+      subscribers.subscribe(message.from, replyTo);
+      for (const envelope of replies) subscribers.deliver({ to: replyTo, envelope });
+    } else if (via === 'signal') {
+      // Its sender has no other way to be answered than the log.
+      for (const [i, reply] of [...first, ...since].entries()) this.#core.emit(reply, i < first.length ? memo.at : now, message);
+    }
+    return replies;
+  }
+
+  #conflict(message: Base, key: string, via: Via): Envelope[] {
+    const { opened, protocol, workflowId } = this.#core;
+    const reason =
+      message.type === protocol.opening && opened && opened.idempotency_key !== key
+        ? `${workflowId} was opened by another message, of ${opened.from}`
+        : `idempotency_key "${key}" of ${message.from} was used for another message`;
+    return this.#refuse(refusal('idempotency_conflict', reason), message, message.reply_to, via);
+  }
+
+  #refuse(why: Refusal, answers: Answered, replyTo: string | undefined, via: Via): Envelope[] {
+    const core = this.#core;
+    core.counters.refused += 1;
+    const outgoing = refused(why, answers.from);
+    const reply = core.stamp.unlogged(outgoing, core.counters.received, core.now, answers);
+    if (replyTo !== undefined) core.subscribers.deliver({ to: replyTo, envelope: reply });
+    if (via === 'signal' && answers.from !== undefined && this.#quota.allows(answers.from, core.now)) {
+      core.append(core.stamp.logged(outgoing, core.log.nextSeq, core.now, answers));
+    }
+    return [reply];
+  }
+
+  #remember(message: Base, body: string, verdict: Verdict, seq: number, pin: boolean): void {
+    const { from, key } = identityOf(message);
+    this.#core.memory.remember(from, key, { body: body.slice(0, BODY_DIGITS), verdict, seq, at: this.#core.now }, pin);
+  }
+}
+
+/** A message without what is only between its sender and the workflow. */
+function asLogged({ reply_to: _, ...rest }: Base): Envelope {
+  return rest;
+}

@@ -1,0 +1,58 @@
+import { z } from 'zod';
+import type { Envelope } from '../envelope/envelope.ts';
+import { json } from '../envelope/fields.ts';
+import type { Verdict } from '../protocols/protocol.ts';
+
+/** The version of the snapshot's shape. A later one must read the earlier ones. */
+export const SNAPSHOT_VERSION = 1;
+
+const envelope = z.custom<Envelope>((value) => typeof value === 'object' && value !== null && 'type' in value);
+const event = z.object({ seq: z.number(), envelope });
+const verdict = z.custom<Verdict>((value) => Array.isArray(value) && typeof value[0] === 'string');
+const memos = z.array(z.tuple([z.string(), z.string(), verdict, z.number(), z.number()]));
+
+const effect = z.object({ key: z.string(), name: z.literal('escalate'), input: z.record(z.string(), json) });
+/** An effect under its idempotency key. */
+export type PendingEffect = z.infer<typeof effect>;
+
+/** Which message opened a workflow: what a client needs to tell a repeat from a conflict after the workflow has closed. */
+export const opening = z.object({ from: z.string(), idempotency_key: z.string(), body_hash: z.string() });
+export type Opening = z.infer<typeof opening>;
+
+/** What happened to the messages, as numbers. */
+export const counters = z.object({
+  received: z.number(),
+  accepted: z.number(),
+  repeated: z.number(),
+  refused: z.number(),
+  unhandled: z.number(),
+  hops_exhausted: z.number(),
+});
+export type Counters = z.infer<typeof counters>;
+
+/** All that a run hands to the next one, as JSON. */
+export function snapshotSchema<S>(state: z.ZodType<S>) {
+  return z.object({
+    v: z.literal(SNAPSHOT_VERSION),
+    started: z.number(),
+    config: z.record(z.string(), json),
+    opened: opening.optional(),
+    spoiled: z.boolean(),
+    final: z.object({ at: z.number(), outcome: envelope }).optional(),
+    log: z.object({ head: z.number(), events: z.array(event) }),
+    memory: z.object({ recent: memos, spared: memos, pinned: memos, senders: z.array(z.tuple([z.string(), z.array(z.string())])) }),
+    subscribers: z.object({
+      agents: z.array(z.tuple([z.string(), z.string()])),
+      outbox: z.array(z.object({ to: z.string(), envelope })),
+    }),
+    mirror: z.object({
+      pending: z.array(event),
+      digest: z.object({ from_seq: z.number(), to_seq: z.number(), counts: z.record(z.string(), z.number()) }).optional(),
+    }),
+    effects: z.array(effect),
+    counters,
+    state,
+  });
+}
+
+export type Snapshot<S> = z.infer<ReturnType<typeof snapshotSchema<S>>>;

@@ -1,0 +1,73 @@
+import { sha256Hex } from '../envelope/canonical.ts';
+import { SYNOD, type Envelope } from '../envelope/envelope.ts';
+import { formatTimestamp } from '../envelope/fields.ts';
+import { MAX_ENVELOPE_BYTES, fitsBytes, utf8Bytes } from '../envelope/limits.ts';
+import type { Refusal } from '../envelope/refusal.ts';
+import type { Outgoing } from '../protocols/protocol.ts';
+
+/** Fields that tell what an envelope is and for whom: never left out for size. */
+const ESSENTIAL = new Set([
+  ...['type', 'id', 'from', 'to', 'ts', 'seq', 'in_reply_to', 'task_id', 'proposal_id', 'phase', 'role', 'attempt', 'epoch', 'holder', 'source', 'source_seq'],
+]);
+
+/** What is known of the message that is answered; of a malformed one not all is. */
+export interface Answered {
+  readonly id: string | undefined;
+  readonly from: string | undefined;
+}
+
+/** What a primitive emits, made into envelopes: who it is from, what it answers, when, and under which id. */
+export class Stamp {
+  readonly #prefix: string;
+
+  constructor(workflowId: string) {
+    // Ids are unique per sender, and all primitives are one sender: each marks its own.
+    this.#prefix = sha256Hex(workflowId).slice(0, 12);
+  }
+
+  /** An emission that is logged as `seq`. */
+  logged(outgoing: Outgoing, seq: number, at: number, answers?: Answered): Envelope {
+    return this.#envelope(outgoing, `${this.#prefix}-${seq}`, at, answers, seq);
+  }
+
+  /** A reply that is not logged; `index` counts the replies to one message. */
+  unlogged(outgoing: Outgoing, index: number, at: number, answers: Answered): Envelope {
+    const mark = sha256Hex(`${answers.from ?? ''} ${answers.id ?? at} ${index}`).slice(0, 16);
+    return this.#envelope(outgoing, `${this.#prefix}-r${mark}`, at, answers);
+  }
+
+  #envelope({ type, to, ...fields }: Outgoing, id: string, at: number, answers?: Answered, seq?: number): Envelope {
+    return fit({
+      type,
+      id,
+      from: SYNOD,
+      ...(to === undefined ? {} : { to }),
+      ts: formatTimestamp(at),
+      ...(answers?.id === undefined ? {} : { in_reply_to: answers.id }),
+      ...(seq === undefined ? {} : { seq }),
+      ...fields,
+    });
+  }
+}
+
+/** A refusal as something to emit. */
+export function refused({ code, reason }: Refusal, to: string | undefined): Outgoing {
+  return { type: 'error', ...(to === undefined ? {} : { to }), code, reason };
+}
+
+/** An envelope within its size: where the primitive's own fields take it past that, the largest free ones are left out and named. */
+export function fit(envelope: Envelope): Envelope {
+  if (fitsBytes(JSON.stringify(envelope), MAX_ENVELOPE_BYTES)) return envelope;
+  const bySize = Object.keys(envelope)
+    .filter((field) => !ESSENTIAL.has(field))
+    .map((field) => ({ field, bytes: utf8Bytes(JSON.stringify(envelope[field] ?? null)) }))
+    .sort((a, b) => b.bytes - a.bytes);
+  const omitted: string[] = [];
+  const smaller: { -readonly [Field in keyof Envelope]: Envelope[Field] } = { ...envelope, omitted };
+  for (const { field } of bySize) {
+    omitted.push(field);
+    delete smaller[field];
+    if (fitsBytes(JSON.stringify(smaller), MAX_ENVELOPE_BYTES)) break;
+  }
+  return smaller;
+}

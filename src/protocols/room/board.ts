@@ -1,0 +1,127 @@
+import { z } from 'zod';
+import type { Json } from '../../envelope/fields.ts';
+import { MAX_BOARD_ROWS } from '../../envelope/limits.ts';
+import { boardRow, type BoardQuery, type BoardRow, type Publication } from '../../envelope/room.ts';
+
+/** Bytes of JSON (in UTF-16 units) that the board may take of the room's state. */
+const MAX_BOARD_SIZE = 300 * 1024;
+/** A final source is remembered so long, in milliseconds, so that a late repeat of its last words is still known. */
+const FORGET_FINAL_MS = 3_600_000;
+const DEFAULT_PRIORITY = 3;
+
+/** What a room knows of one source. */
+const source = z.object({
+  /** The last sequence number taken over from it. */
+  seq: z.number(),
+  row: boardRow.optional(),
+  final_at: z.number().optional(),
+});
+type Source = z.infer<typeof source>;
+
+/** The board by source (a workflow id). `size` is the sum of the entries' JSON lengths. */
+export const boardState = z.object({
+  sources: z.record(z.string(), source),
+  size: z.number(),
+  truncated: z.boolean(),
+});
+export type Board = z.infer<typeof boardState>;
+
+export const emptyBoard: Board = { sources: {}, size: 0, truncated: false };
+
+/** The last sequence number of a source, 0 where it is unknown. */
+export function lastSeq(board: Board, id: string): number {
+  return Object.hasOwn(board.sources, id) ? (board.sources[id]?.seq ?? 0) : 0;
+}
+
+/** The board after a publication; the oldest final sources go where there is no room left. */
+export function record(board: Board, publication: Publication, now: number): Board {
+  const known = Object.hasOwn(board.sources, publication.source) ? board.sources[publication.source] : undefined;
+  const row = publication.row ?? known?.row;
+  const finalAt = known?.final_at ?? (publication.final ? now : undefined);
+  const entry: Source = {
+    seq: Math.max(known?.seq ?? 0, publication.events.at(-1)?.seq ?? 0),
+    ...(row ? { row } : {}),
+    ...(finalAt === undefined ? {} : { final_at: finalAt }),
+  };
+  const size = board.size + sizeOf(publication.source, entry) - (known ? sizeOf(publication.source, known) : 0);
+  const sources = { ...board.sources, [publication.source]: entry };
+  return shrink({ sources, size, truncated: board.truncated }, known ? undefined : publication.source);
+}
+
+function shrink(board: Board, newcomer: string | undefined): Board {
+  const { sources } = board;
+  let { size, truncated } = board;
+  let count = Object.keys(sources).length;
+  if (count <= MAX_BOARD_ROWS && size <= MAX_BOARD_SIZE) return board;
+  const finals = Object.entries(sources)
+    .filter(([, entry]) => entry.final_at !== undefined)
+    .sort(([, a], [, b]) => (a.final_at ?? 0) - (b.final_at ?? 0))
+    .map(([id]) => id);
+  // With nothing final to let go, the newcomer is what the board cannot take.
+  for (const id of newcomer === undefined ? finals : [...finals, newcomer]) {
+    if (count <= MAX_BOARD_ROWS && size <= MAX_BOARD_SIZE) break;
+    const entry = sources[id];
+    if (!entry) continue;
+    size -= sizeOf(id, entry);
+    count -= 1;
+    delete sources[id];
+    truncated = true;
+  }
+  return { sources, size, truncated };
+}
+
+function sizeOf(id: string, entry: Source): number {
+  return id.length + JSON.stringify(entry).length;
+}
+
+/** When the next final source is forgotten. */
+export function nextForgetting(board: Board): number | null {
+  let next: number | null = null;
+  for (const { final_at: at } of Object.values(board.sources)) {
+    if (at !== undefined && (next === null || at + FORGET_FINAL_MS < next)) next = at + FORGET_FINAL_MS;
+  }
+  return next;
+}
+
+/** The board without the final sources whose hour has passed. */
+export function forget(board: Board, now: number): Board {
+  const gone = Object.entries(board.sources).filter(([, entry]) => entry.final_at !== undefined && entry.final_at + FORGET_FINAL_MS <= now);
+  if (gone.length === 0) return board;
+  const names = new Set(gone.map(([id]) => id));
+  return {
+    ...board,
+    sources: Object.fromEntries(Object.entries(board.sources).filter(([id]) => !names.has(id))),
+    size: gone.reduce((size, [id, entry]) => size - sizeOf(id, entry), board.size),
+  };
+}
+
+/** A page of the board, the most urgent first, then the longest open. `next` is the next page's `after`. */
+export function page(board: Board, query: BoardQuery): { [field: string]: Json } {
+  const rows = Object.values(board.sources)
+    .flatMap(({ row }) => (row && wanted(row, query) ? [{ row, place: placeOf(row) }] : []))
+    .sort((a, b) => (a.place < b.place ? -1 : 1));
+  const rest = query.after === undefined ? rows : rows.filter(({ place }) => place > (query.after ?? ''));
+  const taken = rest.slice(0, query.limit);
+  return {
+    rows: taken.map(({ row }) => ({ ...row })),
+    ...(rest.length > taken.length ? { next: taken.at(-1)?.place ?? '' } : {}),
+    board_truncated: board.truncated,
+  };
+}
+
+function wanted(row: BoardRow, query: BoardQuery): boolean {
+  return (query.kind === undefined || row.kind === query.kind) && (query.status === undefined || row.status === query.status);
+}
+
+function placeOf(row: BoardRow): string {
+  return `${row.priority ?? DEFAULT_PRIORITY} ${row.since} ${row.kind} ${row.id}`;
+}
+
+/** How many rows there are of each kind and status. */
+export function counts(board: Board): { [what: string]: number } {
+  const result: { [what: string]: number } = {};
+  for (const { row } of Object.values(board.sources)) {
+    if (row) result[`${row.kind}.${row.status}`] = (result[`${row.kind}.${row.status}`] ?? 0) + 1;
+  }
+  return result;
+}

@@ -1,0 +1,31 @@
+import { fileURLToPath } from 'node:url';
+import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { createActivities } from '../activities/index.ts';
+import { DEFAULT_TASK_QUEUE } from './envelope/address.ts';
+
+/** Options of {@link createWorker}; whatever else a Temporal worker takes passes through. */
+export type SynodWorkerOptions = Omit<WorkerOptions, 'taskQueue' | 'activities' | 'workflowsPath'> & {
+  readonly connection: NativeConnection;
+  /** Default `synod`. */
+  readonly taskQueue?: string;
+  /** Activities of your own, beside Synod's. */
+  readonly activities?: object;
+};
+
+/** Where the workflows are: beside this file, as sources or as built. */
+function workflowsPath(): string {
+  const here = import.meta.url;
+  return fileURLToPath(new URL(here.endsWith('.ts') ? '../workflows/index.ts' : './workflows.js', here));
+}
+
+/** A ready worker with all workflows and activities of Synod. */
+export async function createWorker(options: SynodWorkerOptions): Promise<Worker> {
+  const { bundlerOptions, activities, taskQueue = DEFAULT_TASK_QUEUE, ...rest } = options;
+  return await Worker.create({
+    maxCachedWorkflows: 1_000,
+    ...rest,
+    ...(rest.workflowBundle ? {} : { workflowsPath: workflowsPath(), bundlerOptions: { preloadModules: ['zod'], ...bundlerOptions } }),
+    taskQueue,
+    activities: { ...createActivities(), ...activities },
+  });
+}

@@ -1,0 +1,46 @@
+import * as wf from '@temporalio/workflow';
+import type { Deadline } from '../src/protocols/protocol.ts';
+
+/** Waits of readers come and go: their timer may run out for nothing, which costs less than to cancel and restart it. */
+const READER = 'a reader waits';
+
+/**
+ * The one timer of a workflow. A timer that is early is left to run out, and the next one is set then: a lease that is
+ * renewed every minute so costs no timer each minute.
+ */
+export class Alarm {
+  readonly #ring: () => void;
+  #running: { deadline: Deadline; scope: wf.CancellationScope } | undefined;
+
+  constructor(ring: () => void) {
+    this.#ring = ring;
+  }
+
+  set(deadline: Deadline | null, now: number): void {
+    const running = this.#running?.deadline;
+    if (!deadline) {
+      // A reader's timer runs out by itself; any other would wake the workflow for nothing much later.
+      if (running && running.summary !== READER) this.cancel();
+      return;
+    }
+    if (running && running.at <= deadline.at && (running.summary === deadline.summary || running.summary === READER)) return;
+    this.cancel();
+    const scope = new wf.CancellationScope();
+    this.#running = { deadline, scope };
+    const rings = scope.run(() => wf.sleep(Math.max(1, Math.ceil(deadline.at - now)), { summary: deadline.summary }));
+    rings.then(
+      () => {
+        if (this.#running?.scope === scope) this.#running = undefined;
+        this.#ring();
+      },
+      // Cancelled for another deadline.
+      () => {},
+    );
+  }
+
+  cancel(): void {
+    const running = this.#running;
+    this.#running = undefined;
+    running?.scope.cancel();
+  }
+}

@@ -1,0 +1,138 @@
+import * as wf from '@temporalio/workflow';
+import type { PublishInput, SynodActivities } from '../src/envelope/activities.ts';
+import type { LogEvent } from '../src/envelope/calls.ts';
+import type { BoardRow } from '../src/envelope/room.ts';
+import type { Mirror } from '../src/host/mirror.ts';
+import type { PendingEffect } from '../src/host/snapshot.ts';
+import type { Subscribers } from '../src/host/subscribers.ts';
+
+/** The room is told at once, and then at most once in so many milliseconds: an activity beside each request halves the rate. */
+const MIRROR_INTERVAL_MS = 1_000;
+/** Signals to other workflows under way at once. */
+const MAX_DELIVERIES = 50;
+/** How long a run that hands over waits for signals under way, in milliseconds; the next run repeats what is left. */
+const SETTLE_MS = 5_000;
+
+/** What the courier needs of a host. */
+interface Sender {
+  readonly mirror: Mirror;
+  readonly subscribers: Subscribers;
+  readonly effects: readonly PendingEffect[];
+  readonly row: BoardRow | undefined;
+  readonly result: object | undefined;
+  effectEnded(key: string, failure: string | undefined, now: number): void;
+}
+
+const activities = wf.proxyActivities<SynodActivities>({
+  startToCloseTimeout: '30 seconds',
+  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
+});
+
+/** Carries out what the host leaves to be done: tells the room, signals workflows, runs effects. Nothing ever waits for it. */
+export class Courier {
+  readonly #sender: Sender;
+  readonly #room: string;
+  readonly #source: string;
+  /** Taken from the mirror and not yet told. */
+  #untold: LogEvent[] = [];
+  #mirroring = false;
+  #lastMirrored = Number.NEGATIVE_INFINITY;
+  readonly #deliveringTo = new Set<string>();
+  readonly #running = new Set<string>();
+
+  constructor(sender: Sender, room: string, source: string) {
+    this.#sender = sender;
+    this.#room = room;
+    this.#source = source;
+  }
+
+  /** Starts whatever is due and not under way. */
+  dispatch(): void {
+    if (!this.#mirroring && this.#sender.mirror.pending > 0) this.#background(this.#mirror());
+    for (const { to } of this.#sender.subscribers.outbox) {
+      if (this.#deliveringTo.size >= MAX_DELIVERIES) break;
+      if (!this.#deliveringTo.has(to)) this.#background(this.#deliver(to));
+    }
+    for (const effect of this.#sender.effects) {
+      if (!this.#running.has(effect.key)) this.#background(this.#run(effect));
+    }
+  }
+
+  /** Nothing is left to be told, signalled or run. */
+  get idle(): boolean {
+    const { mirror, subscribers, effects } = this.#sender;
+    return !this.#mirroring && mirror.pending === 0 && subscribers.outbox.length === 0 && effects.length === 0;
+  }
+
+  /** What the next run must tell again. */
+  get untold(): readonly LogEvent[] {
+    return this.#untold;
+  }
+
+  /** Waits for the signals under way, but not for ever. */
+  async settled(): Promise<void> {
+    if (this.#deliveringTo.size > 0) await wf.condition(() => this.#deliveringTo.size === 0, SETTLE_MS);
+  }
+
+  /** Cancelling the workflow ends these with it, and their failures are dealt with where they arise. */
+  #background(work: Promise<void>): void {
+    work.catch((error: unknown) => {
+      if (!wf.isCancellation(error)) wf.log.warn('synod: a delivery failed', { error: String(error) });
+    });
+  }
+
+  async #mirror(): Promise<void> {
+    this.#mirroring = true;
+    try {
+      while (this.#sender.mirror.pending > 0) {
+        const pause = this.#lastMirrored + MIRROR_INTERVAL_MS - Date.now();
+        if (pause > 0) await wf.sleep(pause, { summary: 'tells the room at most once a second' });
+        this.#lastMirrored = Date.now();
+        this.#untold = this.#sender.mirror.take(this.#source, Date.now());
+        await activities.synodPublish.executeWithOptions({ summary: `tells room ${this.#room}` }, [this.#publication()]);
+        this.#untold = [];
+      }
+    } finally {
+      this.#mirroring = false;
+    }
+  }
+
+  #publication(): PublishInput {
+    const { row, result } = this.#sender;
+    return {
+      room: this.#room,
+      publication: { source: this.#source, events: this.#untold, ...(row ? { row } : {}), ...(result ? { final: true } : {}) },
+    };
+  }
+
+  async #deliver(to: string): Promise<void> {
+    this.#deliveringTo.add(to);
+    const { subscribers } = this.#sender;
+    try {
+      for (;;) {
+        const delivery = subscribers.outbox.find((pending) => pending.to === to);
+        if (!delivery) return;
+        await wf.getExternalWorkflowHandle(to).signal('synod.reply', delivery.envelope);
+        subscribers.delivered(delivery);
+      }
+    } catch (error) {
+      if (wf.isCancellation(error)) throw error;
+      subscribers.unreachable(to);
+    } finally {
+      this.#deliveringTo.delete(to);
+    }
+  }
+
+  async #run(effect: PendingEffect): Promise<void> {
+    this.#running.add(effect.key);
+    let failure: string | undefined;
+    try {
+      const input = { key: effect.key, room: this.#room, source: this.#source, input: effect.input };
+      await activities.synodEscalate.executeWithOptions({ summary: 'escalates' }, [input]);
+    } catch (error) {
+      if (wf.isCancellation(error)) throw error;
+      failure = String(error);
+    }
+    this.#sender.effectEnded(effect.key, failure, Date.now());
+  }
+}

@@ -1,0 +1,183 @@
+import * as wf from '@temporalio/workflow';
+import { workflowIdOf } from '../src/envelope/address.ts';
+import { receiveArgs, startArgs, type Received, type StartArgs } from '../src/envelope/calls.ts';
+import type { Base, Envelope } from '../src/envelope/envelope.ts';
+import type { Json } from '../src/envelope/fields.ts';
+import { fitsBytes, MAX_REQUEST_BYTES, MAX_REQUEST_ENVELOPES } from '../src/envelope/limits.ts';
+import { explain, parseErrors, type RefusalCode } from '../src/envelope/refusal.ts';
+import { publication } from '../src/envelope/room.ts';
+import { Host, type HostResult } from '../src/host/host.ts';
+import { snapshotSchema } from '../src/host/snapshot.ts';
+import type { Protocol } from '../src/protocols/protocol.ts';
+import { Alarm } from './alarm.ts';
+import { Courier } from './courier.ts';
+
+/** Past so many events a run hands over, before the server suggests it: a storm of signals goes on while it drains. */
+const MAX_HISTORY_EVENTS = 3_000;
+/** What a reader whose wait was ended by draining pauses, in seconds. */
+const DRAIN_PAUSE_SECONDS = 0.1;
+/** How long an ended workflow waits for its last words to be told, in milliseconds. */
+const LAST_WORDS_MS = 60_000;
+
+export const envelopeSignal = wf.defineSignal<[unknown]>('envelope');
+export const requestUpdate = wf.defineUpdate<Envelope[][], [unknown]>('request');
+export const receiveUpdate = wf.defineUpdate<Received, [unknown]>('receive');
+export const viewQuery = wf.defineQuery<{ [field: string]: Json }, [unknown?]>('view');
+export const publishSignal = wf.defineSignal<[unknown]>('publish');
+
+/** Turns a protocol into a durable workflow: connects the host's rules to Temporal, and decides nothing itself. */
+export async function runHost<S, M extends Base>(protocol: Protocol<S, M>, rawStart: unknown): Promise<HostResult> {
+  const start = parse(startArgs, rawStart, 'start argument');
+  const { workflowId } = wf.workflowInfo();
+  checkWorkflowId(protocol, start.room, workflowId);
+  const snapshot = start.state === undefined ? undefined : parse(snapshotSchema(protocol.state), start.state, 'state');
+  const host = new Host(protocol, { workflowId, room: start.room, config: start.config ?? {}, now: Date.now(), snapshot });
+  const courier = new Courier(host, start.room, workflowId);
+  const run: Run = { dirty: false, draining: false };
+  register(host, protocol, run);
+  // Everything up to here is synchronous: no message can come before its handler.
+  await serve(host, courier, run);
+  host.drain(DRAIN_PAUSE_SECONDS);
+  return await leave(host, courier, protocol, start, run);
+}
+
+/** What the handlers and the main loop tell each other. */
+interface Run {
+  /** Something has happened since the loop last looked. */
+  dirty: boolean;
+  /** The run is about to end: no update is accepted any more, signals still are. */
+  draining: boolean;
+}
+
+function register<S, M extends Base>(host: Host<S, M>, protocol: Protocol<S, M>, run: Run): void {
+  wf.setHandler(
+    envelopeSignal,
+    (raw) => {
+      host.signal(raw, Date.now());
+      run.dirty = true;
+    },
+    { description: 'One message, fire and forget. Answers go to the log.' },
+  );
+  wf.setHandler(
+    requestUpdate,
+    (raw) => {
+      run.dirty = true;
+      return host.request(Array.isArray(raw) ? raw : [], Date.now());
+    },
+    {
+      description: 'A list of messages; returns the replies to each, in order.',
+      validator: (raw) => {
+        refuseDraining(run);
+        checkRequest(raw);
+      },
+    },
+  );
+  wf.setHandler(
+    receiveUpdate,
+    async (raw) => {
+      run.dirty = true;
+      const args = parse(receiveArgs, raw, 'receive');
+      return await new Promise<Received>((resolve) => host.receive(args, Date.now(), resolve));
+    },
+    {
+      description: 'The log after a sequence number, for some agents; waits up to 20 seconds for something to come.',
+      validator: (raw) => {
+        refuseDraining(run);
+        parse(receiveArgs, raw, 'receive');
+      },
+    },
+  );
+  wf.setHandler(viewQuery, (query) => host.view(query, Date.now()), { description: 'The whole public state.' });
+  if (protocol.kind === 'room') {
+    wf.setHandler(
+      publishSignal,
+      (raw) => {
+        run.dirty = true;
+        for (const one of Array.isArray(raw) ? raw : [raw]) {
+          const parsed = publication.safeParse(one, parseErrors);
+          if (parsed.success) host.publish(parsed.data, Date.now());
+          else wf.log.warn('synod: a publication was dropped', { fault: explain(parsed.error, 'publication') });
+        }
+      },
+      { description: 'What a primitive of this room has logged.' },
+    );
+  }
+}
+
+/** Serves until the workflow has ended, or its history has grown enough. */
+async function serve<S, M extends Base>(host: Host<S, M>, courier: Courier, run: Run): Promise<void> {
+  const alarm = new Alarm(() => (run.dirty = true));
+  for (;;) {
+    run.dirty = false;
+    const now = Date.now();
+    host.tick(now);
+    courier.dispatch();
+    wf.setCurrentDetails(host.details());
+    const { continueAsNewSuggested, historyLength } = wf.workflowInfo();
+    if (host.phase(now) !== 'running' || continueAsNewSuggested || historyLength > MAX_HISTORY_EVENTS) break;
+    alarm.set(host.nextDeadline(), now);
+    await wf.condition(() => run.dirty);
+  }
+  run.draining = true;
+  alarm.cancel();
+}
+
+/** Ends the run: completes, fails, or goes on in a new one. Nothing that was acknowledged is left behind. */
+async function leave<S, M extends Base>(
+  host: Host<S, M>,
+  courier: Courier,
+  protocol: Protocol<S, M>,
+  start: StartArgs,
+  run: Run,
+): Promise<HostResult> {
+  await wf.condition(wf.allHandlersFinished);
+  const phase = host.phase(Date.now());
+  if (phase === 'running') {
+    await courier.settled();
+    // No await from here: the snapshot holds all that was handled.
+    return await wf.continueAsNew<(start: StartArgs) => Promise<HostResult>>({ ...start, state: host.snapshot(courier.untold) });
+  }
+  if (phase === 'unopened') {
+    throw wf.ApplicationFailure.nonRetryable(`${protocol.opening} never came; the name is free again`, 'closed' satisfies RefusalCode);
+  }
+  for (let saidAll = false; !saidAll; ) {
+    run.dirty = false;
+    courier.dispatch();
+    // A message that comes while the last words are told is answered and told too.
+    saidAll = !(await wf.condition(() => run.dirty || courier.idle, LAST_WORDS_MS)) || (courier.idle && !run.dirty);
+  }
+  await wf.condition(wf.allHandlersFinished);
+  if (!host.result) throw wf.ApplicationFailure.nonRetryable(`${protocol.workflowType} ended without an outcome`);
+  return host.result;
+}
+
+function refuseDraining(run: Run): void {
+  if (run.draining) throw failure('draining', 'the workflow hands over to its next run: send the same again');
+}
+
+function checkRequest(raw: unknown): void {
+  if (!Array.isArray(raw)) throw failure('invalid_envelope', 'request must be an array of envelopes');
+  if (raw.length > MAX_REQUEST_ENVELOPES) throw failure('over_limit', `request holds more than ${MAX_REQUEST_ENVELOPES} envelopes`);
+  if (!fitsBytes(JSON.stringify(raw), MAX_REQUEST_BYTES)) throw failure('over_limit', `request is larger than ${MAX_REQUEST_BYTES} bytes of JSON`);
+}
+
+function checkWorkflowId<S, M extends Base>(protocol: Protocol<S, M>, room: string, workflowId: string): void {
+  const base = workflowIdOf(room, protocol.kind);
+  const named = workflowId.startsWith(`${base}:`) && workflowId.length > base.length + 1;
+  if (protocol.nameField === undefined ? workflowId !== base : !named) {
+    const form = protocol.nameField === undefined ? base : `${base}:{${protocol.nameField}}`;
+    throw failure('invalid_envelope', `a ${protocol.workflowType} of room ${room} has the workflow id ${form}, not ${workflowId}`, true);
+  }
+}
+
+type Schema<T> = { safeParse(value: unknown, params: typeof parseErrors): { success: true; data: T } | { success: false; error: Parameters<typeof explain>[0] } };
+
+function parse<T>(schema: Schema<T>, raw: unknown, what: string): T {
+  const parsed = schema.safeParse(raw, parseErrors);
+  if (parsed.success) return parsed.data;
+  throw failure('invalid_envelope', explain(parsed.error, what), true);
+}
+
+function failure(code: RefusalCode, message: string, nonRetryable = false): wf.ApplicationFailure {
+  return wf.ApplicationFailure.create({ type: code, message, nonRetryable });
+}

@@ -1,0 +1,5 @@
+/** The workflow types of Synod. In a workflows file of your own: `export * from 'synod/workflows'`. */
+import './jitless.ts';
+
+export { room } from './room.ts';
+export { taskLease } from './taskLease.ts';
