@@ -158,13 +158,22 @@ function run(command, args) {
   const terminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
   /** @type {Set<string>} */
   const forwarded = new Set();
+  /** @param {NodeJS.Signals} signal */
+  const forward = (signal) => {
+    if (forwarded.has(signal)) return;
+    forwarded.add(signal);
+    child.kill(signal);
+  };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
       // A terminal sends Ctrl-C to the whole group: the child has it already.
-      if ((signal === 'SIGINT' && terminal) || forwarded.has(signal)) return;
-      forwarded.add(signal);
-      child.kill(signal);
+      if (signal !== 'SIGINT' || !terminal) forward(signal);
     });
+  }
+  if (process.env.npm_lifecycle_event !== undefined && !windows) {
+    // npm hands SIGTERM to the shell between it and us, which dies without passing it on: nobody tells us but this.
+    const parent = process.ppid;
+    setInterval(() => process.ppid !== parent && forward('SIGTERM'), 250).unref();
   }
   child.on('error', (error) => {
     say(`cannot run ${command}: ${error.message}`);

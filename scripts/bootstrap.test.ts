@@ -129,6 +129,23 @@ describe('bootstrap', () => {
     expect((await result).code).toBe(code);
   });
 
+  it.skipIf(process.platform === 'win32')('ends the command when the shell of npm has been killed', async () => {
+    const script = `process.on('SIGTERM', () => { console.log('told'); process.exit(); });
+      setInterval(() => {}, 1000);
+      console.log('ready');`;
+    const bootstrap = path.join(repo, 'scripts/bootstrap.mjs');
+    // The second command keeps the shell from replacing itself by the first.
+    const shell = spawn('/bin/sh', ['-c', '"$@"; :', 'sh', process.execPath, bootstrap, 'node', '-e', script], {
+      env: { ...process.env, npm_execpath: npm, npm_lifecycle_event: 'demo' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const result = ended(shell);
+    await new Promise((resolve) => shell.stdout.once('data', resolve));
+    shell.kill('SIGTERM');
+    // Its output is closed only when the command has ended too.
+    expect((await result).stdout).toBe('ready\ntold\n');
+  });
+
   it('ends with 128 + n when signal n ended the command', async () => {
     expect(await ended(start(['node', '-e', "process.kill(process.pid, 'SIGTERM')"]))).toMatchObject({ code: 143 });
   });
