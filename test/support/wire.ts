@@ -1,0 +1,164 @@
+import { WithStartWorkflowOperation, type Client, type WorkflowHandle } from '@temporalio/client';
+import type { Duration } from '@temporalio/common';
+import { z } from 'zod';
+
+// A second reading of the wire contract, by its names alone: nothing here comes from the project's own sources.
+
+const envelope = z.looseObject({ type: z.string(), id: z.string(), from: z.string() });
+export type Envelope = z.infer<typeof envelope>;
+const received = z.object({
+  events: z.array(z.object({ seq: z.number(), envelope })),
+  next: z.number(),
+  truncated: z.boolean(),
+  now: z.string(),
+  retry_after_seconds: z.number().optional(),
+});
+export type Received = z.infer<typeof received>;
+const replies = z.array(z.array(envelope));
+const result = z.object({
+  outcome: envelope,
+  opened: z.object({ from: z.string(), idempotency_key: z.string(), body_hash: z.string() }),
+});
+export type Result = z.infer<typeof result>;
+const view = z.record(z.string(), z.unknown());
+
+export type WorkflowType = 'taskLease' | 'room';
+
+export interface ReceiveArgs {
+  readonly reader?: string;
+  readonly agents: readonly string[];
+  readonly after: number;
+  readonly wait_seconds?: number;
+  readonly limit?: number;
+}
+
+export interface WireOptions {
+  readonly taskQueue?: string;
+  readonly config?: { readonly [key: string]: unknown };
+  /** Default: the server's (10 s). Shorter where workers are killed, so that the server gives their tasks away sooner. */
+  readonly workflowTaskTimeout?: Duration;
+}
+
+let issued = 0;
+
+/** An envelope with a new id. */
+export function say(type: string, from: string, fields: { readonly [field: string]: unknown } = {}): Envelope {
+  issued += 1;
+  return { type, id: `m-${issued}`, from, ts: new Date().toISOString(), ...fields };
+}
+
+/** One workflow as an agent reaches it: by its id, with the four handlers of the contract. */
+export class Wire {
+  readonly workflowId: string;
+  readonly #client: Client;
+  readonly #type: WorkflowType;
+  readonly #start: object;
+  readonly #options: WireOptions;
+
+  constructor(client: Client, type: WorkflowType, workflowId: string, room: string, options: WireOptions = {}) {
+    this.workflowId = workflowId;
+    this.#client = client;
+    this.#type = type;
+    this.#options = options;
+    this.#start = { room, ...(options.config ? { config: options.config } : {}) };
+  }
+
+  static task(client: Client, room: string, task: string, options?: WireOptions): Wire {
+    return new Wire(client, 'taskLease', `synod:${room}:task:${task}`, room, options);
+  }
+
+  static room(client: Client, room: string, options?: WireOptions): Wire {
+    return new Wire(client, 'room', `synod:${room}:room`, room, options);
+  }
+
+  get handle(): WorkflowHandle {
+    return this.#client.workflow.getHandle(this.workflowId);
+  }
+
+  #startOptions() {
+    const { taskQueue = 'synod', workflowTaskTimeout } = this.#options;
+    return {
+      workflowId: this.workflowId,
+      taskQueue,
+      args: [this.#start],
+      workflowIdConflictPolicy: 'USE_EXISTING' as const,
+      workflowIdReusePolicy: this.#type === 'room' ? ('ALLOW_DUPLICATE' as const) : ('ALLOW_DUPLICATE_FAILED_ONLY' as const),
+      ...(workflowTaskTimeout === undefined ? {} : { workflowTaskTimeout }),
+    };
+  }
+
+  /** The update `request` with whatever argument, starting the workflow where it does not run. */
+  async requestRaw(argument: unknown): Promise<unknown> {
+    const startWorkflowOperation = new WithStartWorkflowOperation(this.#type, this.#startOptions());
+    return await this.#client.workflow.executeUpdateWithStart('request', { args: [argument], startWorkflowOperation });
+  }
+
+  async request(...envelopes: readonly unknown[]): Promise<Envelope[][]> {
+    return replies.parse(await this.requestRaw(envelopes));
+  }
+
+  /** The replies to one message. */
+  async ask(message: unknown): Promise<Envelope[]> {
+    return (await this.request(message))[0] ?? [];
+  }
+
+  /** The signal `envelope`, starting the workflow where it does not run. */
+  async signal(argument: unknown): Promise<void> {
+    await this.#client.workflow.signalWithStart(this.#type, { ...this.#startOptions(), signal: 'envelope', signalArgs: [argument] });
+  }
+
+  async receiveRaw(argument: unknown): Promise<unknown> {
+    return await this.handle.executeUpdate('receive', { args: [argument] });
+  }
+
+  async receive(args: ReceiveArgs): Promise<Received> {
+    return received.parse(await this.receiveRaw({ wait_seconds: 0, limit: 200, ...args }));
+  }
+
+  /** Reads on until an event satisfies `wanted`, and returns it. */
+  async until(wanted: (envelope: Envelope) => boolean, agents: readonly string[] = ['*'], after = 0): Promise<Envelope> {
+    for (let next = after; ; ) {
+      const page = await this.receive({ agents, after: next, wait_seconds: 20 });
+      const found = page.events.find((event) => wanted(event.envelope));
+      if (found) return found.envelope;
+      next = page.next;
+    }
+  }
+
+  /** The whole log that is kept. */
+  async log(): Promise<Received['events']> {
+    const events: Received['events'] = [];
+    for (let after = 0; ; ) {
+      const page = await this.receive({ agents: ['*'], after });
+      events.push(...page.events);
+      if (page.next === after) return events;
+      after = page.next;
+    }
+  }
+
+  async view(query?: unknown): Promise<Record<string, unknown>> {
+    return view.parse(await this.handle.query('view', ...(query === undefined ? [] : [query])));
+  }
+
+  async result(): Promise<Result> {
+    return result.parse(await this.handle.result());
+  }
+}
+
+/** The code of a failed update: the type of its ApplicationFailure, wherever the SDK has put it. */
+export function failureOf(error: unknown): { type: string; message: string } {
+  for (let e: unknown = error; e instanceof Error; e = e.cause) {
+    if ('type' in e && typeof e.type === 'string') return { type: e.type, message: e.message };
+  }
+  return { type: error instanceof Error ? error.constructor.name : 'unknown', message: String(error) };
+}
+
+/** What an update that must fail failed with. */
+export async function failing(work: Promise<unknown>): Promise<{ type: string; message: string }> {
+  const answer = await work.then(
+    (value) => ({ value }),
+    (error: unknown) => ({ error }),
+  );
+  if ('value' in answer) throw new Error(`it did not fail: ${JSON.stringify(answer.value)?.slice(0, 300)}`);
+  return failureOf(answer.error);
+}
