@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import { createActivities } from '../activities/index.ts';
 import { DEFAULT_TASK_QUEUE } from './envelope/address.ts';
 
@@ -24,7 +24,9 @@ export async function createWorker(options: SynodWorkerOptions): Promise<Worker>
   return await Worker.create({
     maxCachedWorkflows: 1_000,
     ...rest,
-    ...(rest.workflowBundle ? {} : { workflowsPath: workflowsPath(), bundlerOptions: { preloadModules: ['zod'], ...bundlerOptions } }),
+    ...(rest.workflowBundle
+      ? {}
+      : { workflowsPath: workflowsPath(), bundlerOptions: { preloadModules: ['zod'], ...bundlerOptions } }),
     taskQueue,
     activities: { ...createActivities(), ...activities },
   });

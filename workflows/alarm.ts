@@ -23,7 +23,8 @@ export class Alarm {
       if (running && running.summary !== READER) this.cancel();
       return;
     }
-    if (running && running.at <= deadline.at && (running.summary === deadline.summary || running.summary === READER)) return;
+    if (running && running.at <= deadline.at && (running.summary === deadline.summary || running.summary === READER))
+      return;
     this.cancel();
     const scope = new wf.CancellationScope();
     this.#running = { deadline, scope };

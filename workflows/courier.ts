@@ -89,7 +89,9 @@ export class Courier {
         if (pause > 0) await wf.sleep(pause, { summary: 'tells the room at most once a second' });
         this.#lastMirrored = Date.now();
         this.#untold = this.#sender.mirror.take(this.#source, Date.now());
-        await activities.synodPublish.executeWithOptions({ summary: `tells room ${this.#room}` }, [this.#publication()]);
+        await activities.synodPublish.executeWithOptions({ summary: `tells room ${this.#room}` }, [
+          this.#publication(),
+        ]);
         this.#untold = [];
       }
     } finally {
@@ -101,7 +103,12 @@ export class Courier {
     const { row, result } = this.#sender;
     return {
       room: this.#room,
-      publication: { source: this.#source, events: this.#untold, ...(row ? { row } : {}), ...(result ? { final: true } : {}) },
+      publication: {
+        source: this.#source,
+        events: this.#untold,
+        ...(row ? { row } : {}),
+        ...(result ? { final: true } : {}),
+      },
     };
   }
 

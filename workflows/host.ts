@@ -31,7 +31,13 @@ export async function runHost<S, M extends Base>(protocol: Protocol<S, M>, rawSt
   const { workflowId } = wf.workflowInfo();
   checkWorkflowId(protocol, start.room, workflowId);
   const snapshot = start.state === undefined ? undefined : parse(snapshotSchema(protocol.state), start.state, 'state');
-  const host = new Host(protocol, { workflowId, room: start.room, config: start.config ?? {}, now: Date.now(), snapshot });
+  const host = new Host(protocol, {
+    workflowId,
+    room: start.room,
+    config: start.config ?? {},
+    now: Date.now(),
+    snapshot,
+  });
   const courier = new Courier(host, start.room, workflowId);
   const run: Run = { dirty: false, draining: false };
   register(host, protocol, run);
@@ -135,12 +141,18 @@ async function leave<S, M extends Base>(
   if (phase === 'running') {
     await courier.settled();
     // No await from here: the snapshot holds all that was handled.
-    return await wf.continueAsNew<(start: StartArgs) => Promise<HostResult>>({ ...start, state: host.snapshot(courier.untold) });
+    return await wf.continueAsNew<(start: StartArgs) => Promise<HostResult>>({
+      ...start,
+      state: host.snapshot(courier.untold),
+    });
   }
   if (phase === 'unopened') {
-    throw wf.ApplicationFailure.nonRetryable(`${protocol.opening} never came; the name is free again`, 'closed' satisfies RefusalCode);
+    throw wf.ApplicationFailure.nonRetryable(
+      `${protocol.opening} never came; the name is free again`,
+      'closed' satisfies RefusalCode,
+    );
   }
-  for (let saidAll = false; !saidAll; ) {
+  for (let saidAll = false; !saidAll;) {
     run.dirty = false;
     courier.dispatch();
     // A message that comes while the last words are told is answered and told too.
@@ -157,8 +169,10 @@ function refuseDraining(run: Run): void {
 
 function checkRequest(raw: unknown): void {
   if (!Array.isArray(raw)) throw failure('invalid_envelope', 'request must be an array of envelopes');
-  if (raw.length > MAX_REQUEST_ENVELOPES) throw failure('over_limit', `request holds more than ${MAX_REQUEST_ENVELOPES} envelopes`);
-  if (!fitsBytes(JSON.stringify(raw), MAX_REQUEST_BYTES)) throw failure('over_limit', `request is larger than ${MAX_REQUEST_BYTES} bytes of JSON`);
+  if (raw.length > MAX_REQUEST_ENVELOPES)
+    throw failure('over_limit', `request holds more than ${MAX_REQUEST_ENVELOPES} envelopes`);
+  if (!fitsBytes(JSON.stringify(raw), MAX_REQUEST_BYTES))
+    throw failure('over_limit', `request is larger than ${MAX_REQUEST_BYTES} bytes of JSON`);
 }
 
 function checkWorkflowId<S, M extends Base>(protocol: Protocol<S, M>, room: string, workflowId: string): void {
@@ -166,11 +180,20 @@ function checkWorkflowId<S, M extends Base>(protocol: Protocol<S, M>, room: stri
   const named = workflowId.startsWith(`${base}:`) && workflowId.length > base.length + 1;
   if (protocol.nameField === undefined ? workflowId !== base : !named) {
     const form = protocol.nameField === undefined ? base : `${base}:{${protocol.nameField}}`;
-    throw failure('invalid_envelope', `a ${protocol.workflowType} of room ${room} has the workflow id ${form}, not ${workflowId}`, true);
+    throw failure(
+      'invalid_envelope',
+      `a ${protocol.workflowType} of room ${room} has the workflow id ${form}, not ${workflowId}`,
+      true,
+    );
   }
 }
 
-type Schema<T> = { safeParse(value: unknown, params: typeof parseErrors): { success: true; data: T } | { success: false; error: Parameters<typeof explain>[0] } };
+type Schema<T> = {
+  safeParse(
+    value: unknown,
+    params: typeof parseErrors,
+  ): { success: true; data: T } | { success: false; error: Parameters<typeof explain>[0] };
+};
 
 function parse<T>(schema: Schema<T>, raw: unknown, what: string): T {
   const parsed = schema.safeParse(raw, parseErrors);

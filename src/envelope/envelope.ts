@@ -73,7 +73,8 @@ export function isMessageType(value: unknown): value is string {
 
 /** A raw value's fields, where it is a plain JSON object within the size and depth of an envelope. */
 export function readRaw(raw: unknown): Record<string, unknown> | Refusal {
-  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return refusal('invalid_envelope', 'envelope must be a JSON object');
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw))
+    return refusal('invalid_envelope', 'envelope must be a JSON object');
   if (!isJson(raw, MAX_JSON_DEPTH)) {
     return refusal('invalid_envelope', `envelope must be JSON, at most ${MAX_JSON_DEPTH} levels deep`);
   }

@@ -9,7 +9,7 @@ const ROOM = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 // eslint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 const LONE_SURROGATE = /\p{Surrogate}/u;
-const RFC3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:\d{2})$/;
+const RFC3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:[0-5]\d)$/;
 
 /** An agent's id, compared byte for byte. */
 export const agentId = z
@@ -29,8 +29,8 @@ export const key = text.min(1, 'must have 1 to 128 characters').max(128, 'must h
 
 /** A name of a task, proposal, phase, role or resource; compared by code unit. */
 export const name = text
-  .min(1, 'must have 1 to 200 characters')
-  .max(200, 'must have 1 to 200 characters')
+  // Not max(): zod counts code points, the contract UTF-16 units.
+  .refine((value) => value.length >= 1 && value.length <= 200, 'must have 1 to 200 characters')
   .refine((value) => !CONTROL.test(value), 'must not hold control characters')
   .refine((value) => value === value.normalize('NFC'), 'must be in Unicode normal form NFC');
 
@@ -46,12 +46,16 @@ export function seconds(options: { max?: number; zero?: boolean } = {}): z.ZodTy
 
 /** Whole milliseconds of a duration in seconds, rounded up; what binary fractions add below a nanosecond is not a remainder. */
 export function toMilliseconds(value: number): number {
-  return Math.ceil(Number((value * 1000).toFixed(6)));
+  const ms = Math.ceil(Number((value * 1000).toFixed(6)));
+  return ms === 0 && value > 0 ? 1 : ms;
 }
 
 /** A whole number in a range; `3.0` is 3. */
 export function whole(min: number, max: number = Number.MAX_SAFE_INTEGER): z.ZodNumber {
-  const rule = max === Number.MAX_SAFE_INTEGER ? `must be a whole number >= ${min}` : `must be a whole number from ${min} to ${max}`;
+  const rule =
+    max === Number.MAX_SAFE_INTEGER
+      ? `must be a whole number >= ${min}`
+      : `must be a whole number from ${min} to ${max}`;
   return z.number(rule).int(rule).min(min, rule).max(max, rule);
 }
 
@@ -59,16 +63,29 @@ export function whole(min: number, max: number = Number.MAX_SAFE_INTEGER): z.Zod
 export function parseTimestamp(value: string): number | null {
   const match = RFC3339.exec(value);
   if (!match) return null;
-  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [number, number, number, number, number, number];
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
   const fraction = Number(`0.${match[7] ?? '0'}`);
   const zone = match[8] as string;
-  const offset = /[Zz]/.test(zone) ? 0 : Number(`${zone[0]}1`) * (Number(zone.slice(1, 3)) * 60 + Number(zone.slice(4, 6)));
+  const offset = /[Zz]/.test(zone)
+    ? 0
+    : Number(`${zone[0]}1`) * (Number(zone.slice(1, 3)) * 60 + Number(zone.slice(4, 6)));
   const inRange = month >= 1 && month <= 12 && hour <= 23 && minute <= 59 && second <= 60 && Math.abs(offset) < 24 * 60;
   // setUTCFullYear, because Date.UTC reads years below 100 as 19xx.
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
   if (!inRange || date.getUTCDate() !== day || date.getUTCMonth() !== month - 1) return null;
-  return date.getTime() + ((hour * 60 + minute - offset) * 60 + second) * 1000 + Math.ceil(Number((fraction * 1000).toFixed(6)));
+  return (
+    date.getTime() +
+    ((hour * 60 + minute - offset) * 60 + second) * 1000 +
+    Math.ceil(Number((fraction * 1000).toFixed(6)))
+  );
 }
 
 /** A timestamp in; kept as sent, read with {@link parseTimestamp}. */
@@ -82,7 +99,10 @@ export function formatTimestamp(ms: number): string {
 }
 
 /** Any JSON value, at most 64 levels deep. `null` is a value, not absence. */
-export const json = z.custom<Json>((value) => isJson(value, MAX_JSON_DEPTH), `must be JSON, at most ${MAX_JSON_DEPTH} levels deep`);
+export const json = z.custom<Json>(
+  (value) => isJson(value, MAX_JSON_DEPTH),
+  `must be JSON, at most ${MAX_JSON_DEPTH} levels deep`,
+);
 
 /** Whether a value is JSON of at most `depth` levels; never recurses deeper than that. */
 export function isJson(value: unknown, depth: number): boolean {

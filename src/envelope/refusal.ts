@@ -66,6 +66,8 @@ function article(type: string): string {
 export function explain(error: z.ZodError, root = 'envelope'): string {
   const issue = error.issues[0];
   if (!issue) return `${root} is malformed`;
-  const path = issue.path.map((part, i) => (typeof part === 'number' ? `[${part}]` : i === 0 ? String(part) : `.${String(part)}`)).join('');
+  const path = issue.path
+    .map((part, i) => (typeof part === 'number' ? `[${part}]` : i === 0 ? String(part) : `.${String(part)}`))
+    .join('');
   return `${path === '' ? root : path} ${issue.message}`;
 }

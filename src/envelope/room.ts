@@ -12,14 +12,17 @@ export const roomMessages = {
   'room.post': message('room.post', {
     text: text
       .min(1, 'must not be empty')
-      .refine((value) => characters(value) <= MAX_POST_CHARACTERS, `must have at most ${MAX_POST_CHARACTERS} characters`),
+      .refine(
+        (value) => characters(value) <= MAX_POST_CHARACTERS,
+        `must have at most ${MAX_POST_CHARACTERS} characters`,
+      ),
   }),
 };
 
 export type RoomMessage = z.infer<(typeof roomMessages)[keyof typeof roomMessages]>;
 
 function characters(value: string): number {
-  return value.length <= MAX_POST_CHARACTERS ? value.length : [...value].length;
+  return value.length <= MAX_POST_CHARACTERS ? value.length : Array.from(value).length;
 }
 
 /** One line of a room's board: something that is open, or ended a while ago. */

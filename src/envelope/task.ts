@@ -18,7 +18,12 @@ export const taskMessages = {
   'task.claim': message('task.claim', { task_id: name, lease_seconds: seconds().optional() }),
   'task.renew': message('task.renew', { task_id: name, attempt, lease_seconds: seconds().optional() }),
   'task.complete': message('task.complete', { task_id: name, attempt, result: json.optional() }),
-  'task.fail': message('task.fail', { task_id: name, attempt, reason: text.min(1, 'must not be empty'), retry: z.boolean().default(true) }),
+  'task.fail': message('task.fail', {
+    task_id: name,
+    attempt,
+    reason: text.min(1, 'must not be empty'),
+    retry: z.boolean().default(true),
+  }),
   'task.release': message('task.release', { task_id: name, attempt }),
   'task.cancel': message('task.cancel', { task_id: name, reason: text.optional() }),
 };

@@ -1,6 +1,14 @@
 import { workflowIdOf } from '../envelope/address.ts';
 import { configSet, type ConfigSet } from '../envelope/calls.ts';
-import { OPERATOR_PREFIX, SYNOD, isMessageType, isRefusal, parseMessage, readRaw, type Base } from '../envelope/envelope.ts';
+import {
+  OPERATOR_PREFIX,
+  SYNOD,
+  isMessageType,
+  isRefusal,
+  parseMessage,
+  readRaw,
+  type Base,
+} from '../envelope/envelope.ts';
 import { agentId, key, parseTimestamp } from '../envelope/fields.ts';
 import { refusal, type Refusal } from '../envelope/refusal.ts';
 import type { MessageRule, Protocol } from '../protocols/protocol.ts';
@@ -9,17 +17,24 @@ import type { MessageRule, Protocol } from '../protocols/protocol.ts';
 export type Shaped<M> =
   | { readonly kind: 'unhandled' }
   /** `sender` and `id` are what could be made out of a malformed message. */
-  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly sender: string | undefined; readonly id: string | undefined }
+  | {
+      readonly kind: 'refused';
+      readonly refusal: Refusal;
+      readonly sender: string | undefined;
+      readonly id: string | undefined;
+    }
   | { readonly kind: 'message'; readonly message: M }
   | { readonly kind: 'config'; readonly message: ConfigSet };
 
 /** The first two checks, shape and role. A type that the workflow does not handle is nobody's fault and gets no answer. */
 export function shape<S, M extends Base>(raw: unknown, protocol: Protocol<S, M>): Shaped<M> {
   const type = typeOf(raw);
-  if (type !== undefined && type !== configSet.shape.type.value && !Object.hasOwn(protocol.messages, type)) return { kind: 'unhandled' };
+  if (type !== undefined && type !== configSet.shape.type.value && !Object.hasOwn(protocol.messages, type))
+    return { kind: 'unhandled' };
   const fields = readRaw(raw);
   if (isRefusal(fields)) return malformed(raw, fields);
-  if (type === undefined) return malformed(raw, refusal('invalid_envelope', 'type must be an area and a verb, such as task.claim'));
+  if (type === undefined)
+    return malformed(raw, refusal('invalid_envelope', 'type must be an area and a verb, such as task.claim'));
   const rule = protocol.messages[type];
   return rule
     ? checked<M, M>(raw, rule, (message) => ({ kind: 'message', message }))
@@ -32,7 +47,9 @@ function checked<T extends Base, M>(raw: unknown, rule: MessageRule<T>, wrap: (m
   const message = parseMessage(raw, rule.schema);
   if (isRefusal(message)) return malformed(raw, message);
   const role = checkRole(message, rule.operator ?? false);
-  return role ? { kind: 'refused', refusal: role, sender: message.from === SYNOD ? undefined : message.from, id: message.id } : wrap(message);
+  return role
+    ? { kind: 'refused', refusal: role, sender: message.from === SYNOD ? undefined : message.from, id: message.id }
+    : wrap(message);
 }
 
 function checkRole(message: Base, operatorOnly: boolean): Refusal | undefined {
@@ -52,7 +69,12 @@ function malformed<M>(raw: unknown, refused: Refusal): Shaped<M> {
   const fields: { from?: unknown; id?: unknown } = typeof raw === 'object' && raw !== null ? raw : {};
   const sender = agentId.safeParse(fields.from);
   const id = key.safeParse(fields.id);
-  return { kind: 'refused', refusal: refused, sender: sender.success && sender.data !== SYNOD ? sender.data : undefined, id: id.data };
+  return {
+    kind: 'refused',
+    refusal: refused,
+    sender: sender.success && sender.data !== SYNOD ? sender.data : undefined,
+    id: id.data,
+  };
 }
 
 /** Whether the message has passed its own end. At the very millisecond it has. */

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { seconds, whole, type Json } from '../envelope/fields.ts';
 import { DEFAULT_LINGER_SECONDS, DEFAULT_MAX_WAITS } from '../envelope/limits.ts';
 

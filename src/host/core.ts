@@ -94,9 +94,14 @@ export class Core<S, M extends Base> {
     for (const envelope of decision.relay ?? []) this.append(fit({ ...envelope, seq: this.log.nextSeq }));
     for (const [i, effect] of (decision.effects ?? []).entries()) {
       const suffix = i === 0 ? '' : `.${i}`;
-      this.effects.push({ key: `${this.workflowId}:${this.log.head}${suffix}`, name: effect.name, input: { ...effect.input } });
+      this.effects.push({
+        key: `${this.workflowId}:${this.log.head}${suffix}`,
+        name: effect.name,
+        input: { ...effect.input },
+      });
     }
-    if (!this.final && this.#lastEmitted && this.protocol.outcome(this.state)) this.final = { at: this.now, outcome: this.#lastEmitted };
+    if (!this.final && this.#lastEmitted && this.protocol.outcome(this.state))
+      this.final = { at: this.now, outcome: this.#lastEmitted };
   }
 
   /** Logs an emission and tells it to the workflows that it is for. */

@@ -213,6 +213,10 @@ export class Host<S, M extends Base> {
     const { log, now } = this.#core;
     const nothing = { events: [], next: wait.after, truncated: false };
     const page = retryAfterSeconds === undefined ? log.read(wait.after, wait.agents, wait.limit) : nothing;
-    return { ...page, now: formatTimestamp(now), ...(retryAfterSeconds ? { retry_after_seconds: retryAfterSeconds } : {}) };
+    return {
+      ...page,
+      now: formatTimestamp(now),
+      ...(retryAfterSeconds ? { retry_after_seconds: retryAfterSeconds } : {}),
+    };
   }
 }

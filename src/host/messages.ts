@@ -14,7 +14,8 @@ import { fit, refused, type Answered } from './stamp.ts';
 export type Via = 'update' | 'signal';
 
 /** A message that passed the checks of its shape. */
-type Heard<M> = { readonly kind: 'message'; readonly message: M } | { readonly kind: 'config'; readonly message: ConfigSet };
+type Heard<M> =
+  { readonly kind: 'message'; readonly message: M } | { readonly kind: 'config'; readonly message: ConfigSet };
 
 /** Digits of a body's hash that an identity keeps. */
 const BODY_DIGITS = 24;
@@ -36,7 +37,8 @@ export class Messages<S, M extends Base> {
     const { counters, protocol } = this.#core;
     counters.received += 1;
     const shaped = shape(raw, protocol);
-    if (shaped.kind === 'refused') return this.#refuse(shaped.refusal, { from: shaped.sender, id: shaped.id }, undefined, via);
+    if (shaped.kind === 'refused')
+      return this.#refuse(shaped.refusal, { from: shaped.sender, id: shaped.id }, undefined, via);
     if (shaped.kind === 'unhandled') {
       counters.unhandled += 1;
       return [];
@@ -50,12 +52,16 @@ export class Messages<S, M extends Base> {
     const { from, key } = identityOf(message);
     const body = bodyHash(message);
     const memo = core.memory.recall(from, key);
-    if (memo) return memo.body === body.slice(0, BODY_DIGITS) ? this.#repeat(heard, memo, via) : this.#conflict(message, key, via);
+    if (memo)
+      return memo.body === body.slice(0, BODY_DIGITS)
+        ? this.#repeat(heard, memo, via)
+        : this.#conflict(message, key, via);
     if (message.max_hops === 0) {
       core.counters.hops_exhausted += 1;
       return [];
     }
-    const fault = checkExpiry(message, core.now) ?? checkAddress(raw, message, core.protocol, core.room, core.workflowId);
+    const fault =
+      checkExpiry(message, core.now) ?? checkAddress(raw, message, core.protocol, core.room, core.workflowId);
     if (fault) return this.#refuse(fault, message, message.reply_to, via);
     const opens = core.completes && message.type === core.protocol.opening;
     if (opens && core.opened) return this.#conflict(message, key, via);
@@ -73,7 +79,9 @@ export class Messages<S, M extends Base> {
     const outgoing = this.#answers(heard, verdict, decision.state);
     if (!quiet) core.append(fit({ ...asLogged(message), ...note, seq: core.log.nextSeq }));
     this.#remember(message, body, verdict, quiet ? 0 : core.log.nextSeq, pin);
-    const replies = outgoing.map((reply, i) => (quiet ? core.stamp.unlogged(reply, i, core.now, message) : core.emit(reply, core.now, message)));
+    const replies = outgoing.map((reply, i) =>
+      quiet ? core.stamp.unlogged(reply, i, core.now, message) : core.emit(reply, core.now, message),
+    );
     if (quiet) for (const reply of replies) core.subscribers.tell(reply);
     core.commit(decision);
     return replies;
@@ -92,7 +100,12 @@ export class Messages<S, M extends Base> {
     const core = this.#core;
     if (!core.completes || core.opened || (opens && !core.spoiled)) return undefined;
     const free = formatTimestamp(core.started + UNOPENED_SECONDS * 1000);
-    return { refuse: refusal('closed', `${core.workflowId} was not opened by its first request; its name is free again at ${free}`) };
+    return {
+      refuse: refusal(
+        'closed',
+        `${core.workflowId} was not opened by its first request; its name is free again at ${free}`,
+      ),
+    };
   }
 
   /** The replies that a verdict stands for, now or for a repeat. */
@@ -112,9 +125,14 @@ export class Messages<S, M extends Base> {
     counters.repeated += 1;
     const { message } = heard;
     const first = this.#answers(heard, memo.verdict, state);
-    const since = heard.kind === 'message' && memo.verdict[0] !== 'refused' ? protocol.since(state, heard.message, memo.verdict) : [];
+    const since =
+      heard.kind === 'message' && memo.verdict[0] !== 'refused'
+        ? protocol.since(state, heard.message, memo.verdict)
+        : [];
     const replies = [
-      ...first.map((reply, i) => (memo.seq > 0 ? stamp.logged(reply, memo.seq + i, memo.at, message) : stamp.unlogged(reply, i, memo.at, message))),
+      ...first.map((reply, i) =>
+        memo.seq > 0 ? stamp.logged(reply, memo.seq + i, memo.at, message) : stamp.unlogged(reply, i, memo.at, message),
+      ),
       ...since.map((reply, i) => stamp.unlogged(reply, first.length + i, now, message)),
     ];
     const { reply_to: replyTo } = message;
@@ -123,7 +141,8 @@ export class Messages<S, M extends Base> {
       for (const envelope of replies) subscribers.deliver({ to: replyTo, envelope });
     } else if (via === 'signal') {
       // Its sender has no other way to be answered than the log.
-      for (const [i, reply] of [...first, ...since].entries()) this.#core.emit(reply, i < first.length ? memo.at : now, message);
+      for (const [i, reply] of [...first, ...since].entries())
+        this.#core.emit(reply, i < first.length ? memo.at : now, message);
     }
     return replies;
   }
@@ -156,6 +175,8 @@ export class Messages<S, M extends Base> {
 }
 
 /** A message without what is only between its sender and the workflow. */
-function asLogged({ reply_to: _, ...rest }: Base): Envelope {
-  return rest;
+function asLogged(message: Base): Envelope {
+  const logged: { -readonly [Field in keyof Base]: Base[Field] } = { ...message };
+  delete logged.reply_to;
+  return logged;
 }

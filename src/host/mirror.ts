@@ -52,7 +52,11 @@ export class Mirror {
   /** All that is to be told now, in order: the kept events and, last, the digest of the others. */
   take(workflowId: string, now: number): LogEvent[] {
     const events = this.#pending;
-    if (this.#digest) events.push({ seq: Math.max(this.#digest.to_seq, events.at(-1)?.seq ?? 0), envelope: digestEnvelope(this.#digest, workflowId, now) });
+    if (this.#digest)
+      events.push({
+        seq: Math.max(this.#digest.to_seq, events.at(-1)?.seq ?? 0),
+        envelope: digestEnvelope(this.#digest, workflowId, now),
+      });
     this.#pending = [];
     this.#bytes = 0;
     this.#plain = 0;

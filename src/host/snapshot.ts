@@ -40,14 +40,21 @@ export function snapshotSchema<S>(state: z.ZodType<S>) {
     spoiled: z.boolean(),
     final: z.object({ at: z.number(), outcome: envelope }).optional(),
     log: z.object({ head: z.number(), events: z.array(event) }),
-    memory: z.object({ recent: memos, spared: memos, pinned: memos, senders: z.array(z.tuple([z.string(), z.array(z.string())])) }),
+    memory: z.object({
+      recent: memos,
+      spared: memos,
+      pinned: memos,
+      senders: z.array(z.tuple([z.string(), z.array(z.string())])),
+    }),
     subscribers: z.object({
       agents: z.array(z.tuple([z.string(), z.string()])),
       outbox: z.array(z.object({ to: z.string(), envelope })),
     }),
     mirror: z.object({
       pending: z.array(event),
-      digest: z.object({ from_seq: z.number(), to_seq: z.number(), counts: z.record(z.string(), z.number()) }).optional(),
+      digest: z
+        .object({ from_seq: z.number(), to_seq: z.number(), counts: z.record(z.string(), z.number()) })
+        .optional(),
     }),
     effects: z.array(effect),
     counters,

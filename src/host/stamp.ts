@@ -7,7 +7,22 @@ import type { Outgoing } from '../protocols/protocol.ts';
 
 /** Fields that tell what an envelope is and for whom: never left out for size. */
 const ESSENTIAL = new Set([
-  ...['type', 'id', 'from', 'to', 'ts', 'seq', 'in_reply_to', 'task_id', 'proposal_id', 'phase', 'role', 'attempt', 'epoch', 'holder', 'source', 'source_seq'],
+  'type',
+  'id',
+  'from',
+  'to',
+  'ts',
+  'seq',
+  'in_reply_to',
+  'task_id',
+  'proposal_id',
+  'phase',
+  'role',
+  'attempt',
+  'epoch',
+  'holder',
+  'source',
+  'source_seq',
 ]);
 
 /** What is known of the message that is answered; of a malformed one not all is. */

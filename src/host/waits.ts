@@ -44,13 +44,18 @@ export class Waits {
     const oldest = this.#waits.slice(0, excess);
     for (let i = 0; i < excess; i++) this.#displaced.push(now);
     this.#displaced = this.#displaced.filter((at) => at > now - DISPLACEMENT_MEMORY_MS);
-    const pause = Math.min(MAX_WAIT_SECONDS, Math.max(MIN_RETRY_SECONDS, RETRY_SECONDS_A_DISPLACEMENT * this.#displaced.length));
+    const pause = Math.min(
+      MAX_WAIT_SECONDS,
+      Math.max(MIN_RETRY_SECONDS, RETRY_SECONDS_A_DISPLACEMENT * this.#displaced.length),
+    );
     this.#end((held) => oldest.includes(held), pause);
   }
 
   /** Answers the waits for which one of the new events is. */
   wake(events: readonly LogEvent[]): void {
-    const woken = this.#waits.filter((wait) => events.some(({ seq, envelope }) => seq > wait.after && isFor(envelope, wait.agents)));
+    const woken = this.#waits.filter((wait) =>
+      events.some(({ seq, envelope }) => seq > wait.after && isFor(envelope, wait.agents)),
+    );
     this.#finish(woken);
   }
 

@@ -122,6 +122,11 @@ export interface Protocol<S, M extends Base> {
 }
 
 /** The messages of one area as a protocol's table, with those that are for operators marked. */
-export function rules<M>(schemas: { readonly [type: string]: z.ZodType<M> }, operator: readonly string[] = []): { [type: string]: MessageRule<M> } {
-  return Object.fromEntries(Object.entries(schemas).map(([type, schema]) => [type, { schema, operator: operator.includes(type) }]));
+export function rules<M>(
+  schemas: { readonly [type: string]: z.ZodType<M> },
+  operator: readonly string[] = [],
+): { [type: string]: MessageRule<M> } {
+  return Object.fromEntries(
+    Object.entries(schemas).map(([type, schema]) => [type, { schema, operator: operator.includes(type) }]),
+  );
 }

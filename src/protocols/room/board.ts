@@ -85,7 +85,9 @@ export function nextForgetting(board: Board): number | null {
 
 /** The board without the final sources whose hour has passed. */
 export function forget(board: Board, now: number): Board {
-  const gone = Object.entries(board.sources).filter(([, entry]) => entry.final_at !== undefined && entry.final_at + FORGET_FINAL_MS <= now);
+  const gone = Object.entries(board.sources).filter(
+    ([, entry]) => entry.final_at !== undefined && entry.final_at + FORGET_FINAL_MS <= now,
+  );
   if (gone.length === 0) return board;
   const names = new Set(gone.map(([id]) => id));
   return {
@@ -110,7 +112,9 @@ export function page(board: Board, query: BoardQuery): { [field: string]: Json }
 }
 
 function wanted(row: BoardRow, query: BoardQuery): boolean {
-  return (query.kind === undefined || row.kind === query.kind) && (query.status === undefined || row.status === query.status);
+  return (
+    (query.kind === undefined || row.kind === query.kind) && (query.status === undefined || row.status === query.status)
+  );
 }
 
 function placeOf(row: BoardRow): string {

@@ -77,7 +77,12 @@ export const room: Protocol<RoomState, RoomMessage> = {
   details(state) {
     const open = Object.entries(counts(state.board)).map(([what, n]) => `${n} ${what.replace('.', ' ')}`);
     return [
-      `${state.agents.length} introduced: ${state.agents.slice(-20).map(([id, known]) => `${id} (${known.kind})`).join(', ') || 'nobody yet'}.`,
+      `${state.agents.length} introduced: ${
+        state.agents
+          .slice(-20)
+          .map(([id, known]) => `${id} (${known.kind})`)
+          .join(', ') || 'nobody yet'
+      }.`,
       `On the board: ${open.join(', ') || 'nothing'}.`,
     ].join('\n');
   },
@@ -96,7 +101,10 @@ function onMessage(state: RoomState, message: RoomMessage, { now }: Context): De
   if (known && JSON.stringify(shown(known)) === JSON.stringify(shown(introduction))) {
     return { state, verdict: ['accepted'], quiet: true };
   }
-  const agents = [...state.agents.filter(([id]) => id !== message.from), [message.from, introduction] satisfies RoomState['agents'][number]];
+  const agents = [
+    ...state.agents.filter(([id]) => id !== message.from),
+    [message.from, introduction] satisfies RoomState['agents'][number],
+  ];
   while (agents.length > MAX_AGENTS || JSON.stringify(agents).length > MAX_AGENTS_SIZE) agents.shift();
   return { state: { ...state, agents }, verdict: ['accepted'] };
 }

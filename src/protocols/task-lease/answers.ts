@@ -34,23 +34,48 @@ export function answer(message: TaskMessage, verdict: Verdict, { task }: TaskSta
       ];
     }
     case 'lost':
-      return [{ type: 'task.closed', to: message.from, ...about, reason: 'claimed', holder: String(parts[0]), attempt: Number(parts[1]) }];
+      return [
+        {
+          type: 'task.closed',
+          to: message.from,
+          ...about,
+          reason: 'claimed',
+          holder: String(parts[0]),
+          attempt: Number(parts[1]),
+        },
+      ];
     case 'renewed':
-      return [{ type: 'task.renewed', to: message.from, ...about, attempt: Number(parts[0]), ...leaseFields(Number(parts[1]), Number(parts[2])) }];
+      return [
+        {
+          type: 'task.renewed',
+          to: message.from,
+          ...about,
+          attempt: Number(parts[0]),
+          ...leaseFields(Number(parts[1]), Number(parts[2])),
+        },
+      ];
     case 'completed': {
       const result = message.type === 'task.complete' && message.result !== undefined ? { result: message.result } : {};
       return [{ type: 'task.completed', ...about, attempt: Number(parts[0]), holder: String(parts[1]), ...result }];
     }
     case 'failed': {
       const said = message.type === 'task.fail' ? message.reason : '';
-      const reason = parts[2] == null ? { reason: said } : { reason: String(parts[2]), detail: said };
+      const reason = parts[2] === null ? { reason: said } : { reason: String(parts[2]), detail: said };
       return [{ type: 'task.failed', ...about, attempt: Number(parts[0]), holder: String(parts[1]), ...reason }];
     }
     case 'again':
       return task ? [announcement(task, Number(parts[0]))] : [];
     case 'cancelled': {
       const reason = message.type === 'task.cancel' && message.reason !== undefined ? { reason: message.reason } : {};
-      return [{ type: 'task.cancelled', ...about, by: message.from, ...(parts[0] == null ? {} : { holder: String(parts[0]) }), ...reason }];
+      return [
+        {
+          type: 'task.cancelled',
+          ...about,
+          by: message.from,
+          ...(parts[0] === null ? {} : { holder: String(parts[0]) }),
+          ...reason,
+        },
+      ];
     }
     default:
       return [];
@@ -68,13 +93,32 @@ export function since(state: TaskState, message: TaskMessage, verdict: Verdict):
   if (!task || kind === 'completed' || kind === 'failed' || kind === 'cancelled') return [];
   if (outcome) return [outcome];
   if (kind === 'won' && (Number(first) !== state.attempt || lease?.holder !== message.from)) {
-    return [{ type: 'task.expired', to: message.from, task_id: task.task_id, attempt: Number(first), holder: message.from }];
+    return [
+      { type: 'task.expired', to: message.from, task_id: task.task_id, attempt: Number(first), holder: message.from },
+    ];
   }
   if (kind === 'won' && lease && lease.expires_at !== lease.first_expires_at) {
-    return [{ type: 'task.renewed', to: message.from, task_id: task.task_id, attempt: state.attempt, ...leaseFields(lease.ms, lease.expires_at) }];
+    return [
+      {
+        type: 'task.renewed',
+        to: message.from,
+        task_id: task.task_id,
+        attempt: state.attempt,
+        ...leaseFields(lease.ms, lease.expires_at),
+      },
+    ];
   }
   if (kind === 'accepted' && lease) {
-    return [{ type: 'task.closed', to: message.from, task_id: task.task_id, reason: 'claimed', holder: lease.holder, attempt: state.attempt }];
+    return [
+      {
+        type: 'task.closed',
+        to: message.from,
+        task_id: task.task_id,
+        reason: 'claimed',
+        holder: lease.holder,
+        attempt: state.attempt,
+      },
+    ];
   }
   return [];
 }

@@ -28,7 +28,9 @@ export const taskLease: Protocol<TaskState, TaskMessage> = {
   decide(state, input, context) {
     switch (input.kind) {
       case 'message':
-        return input.message.type === 'task.announce' ? announce(input.message, context) : onMessage(state, input.message, context);
+        return input.message.type === 'task.announce'
+          ? announce(input.message, context)
+          : onMessage(state, input.message, context);
       case 'deadline':
         return onDeadline(state, context);
       default:
@@ -79,16 +81,26 @@ function announce(message: TaskAnnounce, { now }: Context): Decision<TaskState> 
   };
 }
 
-function onMessage(state: TaskState, message: Exclude<TaskMessage, TaskAnnounce>, context: Context): Decision<TaskState> {
+function onMessage(
+  state: TaskState,
+  message: Exclude<TaskMessage, TaskAnnounce>,
+  context: Context,
+): Decision<TaskState> {
   const { task } = state;
   if (!task) return { refuse: refusal('closed', `task ${message.task_id} was never announced`) };
-  if (state.outcome) return { refuse: refusal('closed', `task ${message.task_id} has ended with ${state.outcome.type}`) };
+  if (state.outcome)
+    return { refuse: refusal('closed', `task ${message.task_id} has ended with ${state.outcome.type}`) };
   switch (message.type) {
     case 'task.claim':
       return claim(state, task, message, context);
     case 'task.cancel': {
       if (message.from !== task.producer && !message.from.startsWith(OPERATOR_PREFIX)) {
-        return { refuse: refusal('unauthorized', `only the producer ${task.producer} or an operator may cancel task ${task.task_id}`) };
+        return {
+          refuse: refusal(
+            'unauthorized',
+            `only the producer ${task.producer} or an operator may cancel task ${task.task_id}`,
+          ),
+        };
       }
       return endedBy(message, ['cancelled', state.lease?.holder ?? null], state, context);
     }
@@ -134,13 +146,25 @@ function byHolder(
 ): Decision<TaskState> {
   const { lease } = state;
   if (message.attempt < state.attempt) {
-    return { refuse: refusal('stale_token', `attempt ${message.attempt} is over; the task is at attempt ${state.attempt}`) };
+    return {
+      refuse: refusal('stale_token', `attempt ${message.attempt} is over; the task is at attempt ${state.attempt}`),
+    };
   }
   if (message.attempt > state.attempt) {
-    return { refuse: refusal('invalid_envelope', `attempt ${message.attempt} was never issued; the task is at attempt ${state.attempt}`) };
+    return {
+      refuse: refusal(
+        'invalid_envelope',
+        `attempt ${message.attempt} was never issued; the task is at attempt ${state.attempt}`,
+      ),
+    };
   }
   if (!lease || lease.holder !== message.from) {
-    return { refuse: refusal('not_holder', lease ? `attempt ${state.attempt} is held by ${lease.holder}` : 'nobody holds the task') };
+    return {
+      refuse: refusal(
+        'not_holder',
+        lease ? `attempt ${state.attempt} is held by ${lease.holder}` : 'nobody holds the task',
+      ),
+    };
   }
   switch (message.type) {
     case 'task.renew': {
@@ -158,7 +182,12 @@ function byHolder(
     }
     case 'task.fail': {
       if (message.retry && state.attempt < task.max_attempts) return again(state, task, context);
-      return endedBy(message, ['failed', state.attempt, lease.holder, message.retry ? 'attempts_exhausted' : null], state, context);
+      return endedBy(
+        message,
+        ['failed', state.attempt, lease.holder, message.retry ? 'attempts_exhausted' : null],
+        state,
+        context,
+      );
     }
     case 'task.release':
       // A release is no failure: it is announced again even past max_attempts, under a new token.
@@ -193,7 +222,9 @@ function end(state: TaskState, emit: readonly Outgoing[], { now }: Context): Dec
 }
 
 function defined(outgoing: Outgoing): { [field: string]: Json } {
-  return Object.fromEntries(Object.entries(outgoing).flatMap(([field, value]) => (value === undefined ? [] : [[field, value]])));
+  return Object.fromEntries(
+    Object.entries(outgoing).flatMap(([field, value]) => (value === undefined ? [] : [[field, value]])),
+  );
 }
 
 function onDeadline(state: TaskState, context: Context): Decision<TaskState> {
@@ -213,7 +244,13 @@ function onDeadline(state: TaskState, context: Context): Decision<TaskState> {
   };
 }
 
-function leaseEnded(state: TaskState, task: Task, lease: Lease, expired: boolean, context: Context): Decision<TaskState> {
+function leaseEnded(
+  state: TaskState,
+  task: Task,
+  lease: Lease,
+  expired: boolean,
+  context: Context,
+): Decision<TaskState> {
   const { attempt } = state;
   const about = { task_id: task.task_id, attempt };
   const lost: Outgoing = { type: 'task.expired', ...about, holder: lease.holder };

@@ -23,7 +23,9 @@ export const taskState = z.object({
   /** Since when the status is what it is. */
   since: z.number(),
   claim: z.object({ deadline: z.number(), window: z.number() }).optional(),
-  lease: z.object({ holder: z.string(), ms: z.number(), expires_at: z.number(), first_expires_at: z.number() }).optional(),
+  lease: z
+    .object({ holder: z.string(), ms: z.number(), expires_at: z.number(), first_expires_at: z.number() })
+    .optional(),
   outcome: z.object({ type: z.string() }).catchall(json).optional(),
 });
 export type TaskState = z.infer<typeof taskState>;

@@ -15,7 +15,9 @@ export function viewOf(state: TaskState): { [field: string]: Json } {
     status: statusOf(state),
     attempt: state.attempt,
     since: formatTimestamp(state.since),
-    ...(lease ? { holder: lease.holder, lease_seconds: lease.ms / 1000, lease_expires_at: formatTimestamp(lease.expires_at) } : {}),
+    ...(lease
+      ? { holder: lease.holder, lease_seconds: lease.ms / 1000, lease_expires_at: formatTimestamp(lease.expires_at) }
+      : {}),
     ...(claim ? { claim_expires_at: formatTimestamp(claim.deadline) } : {}),
     ...(state.outcome ? { outcome: { ...state.outcome } } : {}),
     ...(task
@@ -42,8 +44,14 @@ export function detailsOf(state: TaskState): string {
   const lines = [`Task "${task.title}", announced by ${task.producer} at ${formatTimestamp(task.announced_at)}.`];
   const attempts = `attempt ${attempt} of ${task.max_attempts}`;
   if (state.outcome) lines.push(`Ended with ${statusOf(state)} at ${formatTimestamp(state.since)} (${attempts}).`);
-  else if (lease) lines.push(`Held by ${lease.holder} (${attempts}); the lease ends at ${formatTimestamp(lease.expires_at)} unless renewed.`);
-  else if (claim) lines.push(`Open for claims (${attempts}); announced again at ${formatTimestamp(claim.deadline)} if nobody claims it.`);
+  else if (lease)
+    lines.push(
+      `Held by ${lease.holder} (${attempts}); the lease ends at ${formatTimestamp(lease.expires_at)} unless renewed.`,
+    );
+  else if (claim)
+    lines.push(
+      `Open for claims (${attempts}); announced again at ${formatTimestamp(claim.deadline)} if nobody claims it.`,
+    );
   return lines.join('\n');
 }
 

@@ -1,0 +1,52 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
+import { startDevServer } from '../dev/server.ts';
+import { quietRuntime, runWorker, workerAt } from './worker.ts';
+
+export function devCommand(): Command {
+  return new Command('dev')
+    .description('start a Temporal server with its Web UI and a worker, on free ports; Ctrl-C stops all of it')
+    .option('--db-filename <file>', 'keep the state in this file over restarts (default: in memory)')
+    .option('--port <port>', 'port of the server (default: a free one)', port)
+    .option('--ui-port <port>', 'port of the Web UI (default: a free one)', port)
+    .option('--no-ui', 'without the Web UI')
+    .option('--default-limits', "leave the server's limit of 10 updates in flight a workflow as it is")
+    .option('--task-queue <name>', 'task queue', DEFAULT_TASK_QUEUE)
+    .action(
+      async (options: {
+        dbFilename?: string;
+        port?: number;
+        uiPort?: number;
+        ui: boolean;
+        defaultLimits?: boolean;
+        taskQueue: string;
+      }) => {
+        quietRuntime();
+        const server = await startDevServer({
+          ui: options.ui,
+          ...(options.dbFilename === undefined ? {} : { dbFilename: options.dbFilename }),
+          ...(options.port === undefined ? {} : { port: options.port }),
+          ...(options.uiPort === undefined ? {} : { uiPort: options.uiPort }),
+          ...(options.defaultLimits ? { maxInFlightUpdates: null } : {}),
+        });
+        try {
+          const worker = await workerAt(server.address, server.namespace, options.taskQueue);
+          await runWorker(worker, () => {
+            console.log('ready');
+            console.log(`server   TEMPORAL_ADDRESS=${server.address}`);
+            if (server.uiUrl !== undefined) console.log(`Web UI   ${server.uiUrl}`);
+            console.log('stop     Ctrl-C');
+          });
+        } finally {
+          await server.stop();
+        }
+      },
+    );
+}
+
+function port(value: string): number {
+  const parsed = Number(value);
+  if (!Number.isSafeInteger(parsed) || parsed < 1 || parsed > 65_535)
+    throw new InvalidArgumentError('must be a port, 1 to 65535');
+  return parsed;
+}

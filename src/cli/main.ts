@@ -1,0 +1,21 @@
+#!/usr/bin/env node
+import { Command } from 'commander';
+import { boardCommand, watchCommand } from './room.ts';
+import { devCommand } from './dev.ts';
+import { workerCommand } from './worker.ts';
+
+const program = new Command('synod')
+  .description('Durable coordination for groups of autonomous agents, on Temporal.')
+  .addHelpText(
+    'after',
+    '\nThe server is named by TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE (and the other TEMPORAL_* variables of the Temporal SDK);\nwithout them it is 127.0.0.1:7233. `synod dev` needs none: it brings its own.',
+  );
+program.addCommand(devCommand()).addCommand(workerCommand()).addCommand(watchCommand()).addCommand(boardCommand());
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  console.error(`synod: ${error instanceof Error ? error.message : String(error)}`);
+  if (error instanceof Error && error.cause !== undefined && process.env['SYNOD_DEBUG']) console.error(error.cause);
+  process.exitCode = 1;
+}

@@ -1,0 +1,65 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { consoleLine } from '../bridge/console.ts';
+import { Agent } from '../client/agent.ts';
+import { connect } from '../client/connect.ts';
+import { Hub, roomTarget } from '../client/hub.ts';
+import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
+import { EVERYONE } from '../envelope/calls.ts';
+
+/** Resolves when the process is asked to stop. */
+export async function untilStopped(): Promise<void> {
+  await new Promise<void>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
+  });
+}
+
+export function watchCommand(): Command {
+  return new Command('watch')
+    .description('print what happens in a room, as it happens')
+    .argument('<room>')
+    .option('--json', 'one JSON object a line')
+    .option('--after <seq>', 'start after this entry of the log; 0 from the start, -1 from now on', sequence, 0)
+    .action(async (room: string, options: { json?: boolean; after: number }) => {
+      const client = await connect();
+      const reader = Hub.of(client, DEFAULT_TASK_QUEUE).readerOf(roomTarget(room).workflowId);
+      const format = options.json ? 'json' : 'text';
+      const onGap = () => console.error('synod: older entries are no longer kept');
+      const stop = reader.listen(
+        { agent: EVERYONE, onGap, onEvent: (event) => console.log(consoleLine(event, format)) },
+        options.after,
+      );
+      await untilStopped();
+      stop();
+      await client.connection.close();
+    });
+}
+
+export function boardCommand(): Command {
+  return new Command('board')
+    .description('print what is on the board of a room, the most urgent first')
+    .argument('<room>')
+    .option('--status <status>', 'only rows of this status, e.g. open')
+    .option('--json', 'one JSON object a line')
+    .action(async (room: string, options: { json?: boolean; status?: string }) => {
+      const client = await connect();
+      const rows = await new Agent(client, 'operator:board').board(
+        room,
+        options.status === undefined ? {} : { status: options.status },
+      );
+      for (const row of rows) {
+        console.log(
+          options.json
+            ? JSON.stringify(row)
+            : [row.priority ?? '', row.kind, row.id, row.status, row.holder ?? '', row.since].join('\t'),
+        );
+      }
+      if (rows.length === 0) console.error(`synod: nothing on the board of ${room}`);
+      await client.connection.close();
+    });
+}
+
+function sequence(value: string): number {
+  const parsed = Number(value);
+  if (!Number.isSafeInteger(parsed) || parsed < -1) throw new InvalidArgumentError('must be a whole number >= -1');
+  return parsed;
+}

@@ -1,0 +1,62 @@
+import { DefaultLogger, NativeConnection, Runtime, type Worker } from '@temporalio/worker';
+import { Command } from 'commander';
+import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
+import { resolveServer } from '../dev/connect.ts';
+import { createWorker } from '../worker.ts';
+
+const DEFAULT_ADDRESS = '127.0.0.1:7233';
+
+/** Warnings only: what the SDK tells beside is for those who look for it. */
+export function quietRuntime(level: 'INFO' | 'WARN' = 'WARN'): void {
+  Runtime.install({ logger: new DefaultLogger(level) });
+}
+
+/** A worker at the server that the environment names. */
+export async function workerAt(
+  address: string | undefined,
+  namespace: string | undefined,
+  taskQueue: string,
+): Promise<Worker> {
+  const named = address === undefined ? resolveServer() : undefined;
+  const at = address ?? named?.address ?? DEFAULT_ADDRESS;
+  const connection = await NativeConnection.connect({ ...named?.connectionOptions, address: at }).catch(
+    (error: unknown) => {
+      throw new Error(`no Temporal server answers at ${at}: start one (synod dev), or set TEMPORAL_ADDRESS`, {
+        cause: error,
+      });
+    },
+  );
+  const chosen = namespace ?? named?.namespace ?? process.env['TEMPORAL_NAMESPACE'] ?? 'default';
+  await connection.workflowService.describeNamespace({ namespace: chosen }).catch((error: unknown) => {
+    throw new Error(`the server at ${at} has no namespace ${chosen}: create it, or set TEMPORAL_NAMESPACE`, {
+      cause: error,
+    });
+  });
+  return await createWorker({ connection, namespace: chosen, taskQueue });
+}
+
+/** Runs a worker until a signal stops it; says when it polls. */
+export async function runWorker(worker: Worker, onReady: () => void): Promise<void> {
+  const running = worker.run();
+  onReady();
+  await running;
+}
+
+export function workerCommand(): Command {
+  return new Command('worker')
+    .description(
+      'run a worker with all workflows and activities; prints "ready" when it polls, stops cleanly on SIGTERM',
+    )
+    .option('--task-queue <name>', 'task queue', DEFAULT_TASK_QUEUE)
+    .option('--address <host:port>', 'Temporal server (default: TEMPORAL_ADDRESS, or 127.0.0.1:7233)')
+    .option('--namespace <name>', 'namespace (default: TEMPORAL_NAMESPACE, or default)')
+    .option('--verbose', 'what the Temporal SDK logs, too')
+    .action(async (options: { taskQueue: string; address?: string; namespace?: string; verbose?: boolean }) => {
+      quietRuntime(options.verbose ? 'INFO' : 'WARN');
+      console.error('synod: bundling the workflows');
+      await runWorker(await workerAt(options.address, options.namespace, options.taskQueue), () =>
+        console.log('ready'),
+      );
+      console.error('synod: stopped');
+    });
+}

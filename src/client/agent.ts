@@ -1,0 +1,159 @@
+import type { Client } from '@temporalio/client';
+import { z } from 'zod';
+import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
+import { sha256Hex } from '../envelope/canonical.ts';
+import type { LogEvent } from '../envelope/calls.ts';
+import type { Envelope } from '../envelope/envelope.ts';
+import type { Json } from '../envelope/fields.ts';
+import { boardRow, roomMessages, type BoardRow } from '../envelope/room.ts';
+import { taskMessages } from '../envelope/task.ts';
+import { accepted, type OnRetry } from './channel.ts';
+import { checked, compose } from './compose.ts';
+import { Hub, roomTarget, taskTarget } from './hub.ts';
+import { outcomeOf } from './outcome.ts';
+import { work, type Handler, type WorkOptions } from './work.ts';
+
+/** Options of an {@link Agent}. */
+export interface AgentOptions {
+  /** Where Synod's workflows run; default `synod`. */
+  readonly taskQueue?: string;
+  /** Told about each call that has to be repeated: a lost connection, a workflow that hands over. Such calls never fail. */
+  readonly onRetry?: OnRetry;
+}
+
+/** A task to announce. Durations in seconds. */
+export interface TaskOptions {
+  /** 1 to 200 UTF-16 units, unique in the room. */
+  readonly task_id: string;
+  readonly title: string;
+  /** What a worker needs to do it; JSON, within the 16 KiB of an envelope. */
+  readonly input?: Json;
+  /** After so long without a claim it is announced again; default 60. */
+  readonly claim_seconds?: number;
+  /** How long a worker holds it without renewing; default 300. */
+  readonly lease_seconds?: number;
+  /** Default 3. */
+  readonly max_attempts?: number;
+  /** 1 (most urgent) to 5; default 3. */
+  readonly priority?: number;
+  /** What a worker must be able to do. */
+  readonly capabilities?: readonly string[];
+  /** RFC 3339; unclaimed at this time it fails. */
+  readonly expires_at?: string;
+  /** Default: derived from `task_id`, so that announcing the same task again is no second announcement. */
+  readonly idempotency_key?: string;
+  /** Seconds for which the task answers after it has ended; default 60. */
+  readonly linger_seconds?: number;
+}
+
+/** A task that was announced. */
+export interface Announced {
+  readonly task_id: string;
+  readonly replies: readonly Envelope[];
+  /** Resolves to the task's last envelope: `task.completed`, `task.failed` or `task.cancelled`. */
+  outcome(signal?: AbortSignal): Promise<Envelope>;
+}
+
+const boardPage = z.object({ rows: z.array(boardRow), next: z.string().optional() });
+
+/**
+ * One agent: it announces and does tasks, and speaks in rooms. All agents of a process that share a Temporal client
+ * share one `receive` and one `request` in flight a workflow.
+ */
+export class Agent {
+  /** Its id, compared byte for byte. */
+  readonly id: string;
+  readonly #hub: Hub;
+
+  /** @throws SynodError `invalid_envelope` where the id is malformed. */
+  constructor(client: Client, id: string, options: AgentOptions = {}) {
+    this.id = checked('agent', id);
+    this.#hub = Hub.of(client, options.taskQueue ?? DEFAULT_TASK_QUEUE);
+    if (options.onRetry) this.#hub.observe(options.onRetry);
+  }
+
+  /**
+   * Announces a task to a room.
+   * @throws SynodError `invalid_envelope` naming the field; `idempotency_conflict` where the task was announced differently.
+   */
+  async announce(room: string, task: TaskOptions): Promise<Announced> {
+    const { linger_seconds: linger, idempotency_key: key = `announce-${sha256Hex(task.task_id)}`, ...fields } = task;
+    const message = compose(taskMessages['task.announce'], this.id, {
+      type: 'task.announce',
+      ...fields,
+      idempotency_key: key,
+    });
+    const target = taskTarget(
+      checked('room', room),
+      message.task_id,
+      linger === undefined ? undefined : { linger_seconds: linger },
+    );
+    const replies = accepted(await this.#hub.send(target, message));
+    return {
+      task_id: message.task_id,
+      replies,
+      outcome: (signal) => outcomeOf(this.#hub, this.id, room, message.task_id, signal),
+    };
+  }
+
+  /** Ends a task that this agent announced (or any, as `operator:…`). */
+  async cancel(room: string, taskId: string, reason?: string): Promise<void> {
+    const message = compose(taskMessages['task.cancel'], this.id, { type: 'task.cancel', task_id: taskId, reason });
+    accepted(await this.#hub.send(taskTarget(checked('room', room), taskId), message));
+  }
+
+  /** Introduces this agent to a room. */
+  async join(
+    room: string,
+    introduction: { kind: string; purpose: string; capabilities?: readonly string[] },
+  ): Promise<void> {
+    const message = compose(roomMessages['room.join'], this.id, { type: 'room.join', ...introduction });
+    accepted(await this.#hub.send(roomTarget(checked('room', room)), message));
+  }
+
+  /** Says something in a room: at most 4,000 characters. */
+  async post(room: string, text: string): Promise<void> {
+    const message = compose(roomMessages['room.post'], this.id, { type: 'room.post', text });
+    accepted(await this.#hub.send(roomTarget(checked('room', room)), message));
+  }
+
+  /**
+   * Hears what a room's log says to this agent or to all, in order, each entry once, over lost connections.
+   * @param after the last number already read; 0 from the start, -1 (default) from now on.
+   * @returns a function that ends it.
+   */
+  listen(
+    room: string,
+    onEvent: (event: LogEvent) => void,
+    options: { after?: number; onGap?: () => void } = {},
+  ): () => void {
+    const reader = this.#hub.readerOf(roomTarget(checked('room', room)).workflowId);
+    return reader.listen({ agent: this.id, onEvent, onGap: options.onGap ?? (() => undefined) }, options.after);
+  }
+
+  /** What is open in a room, the most urgent first, then the longest open. */
+  async board(room: string, query: { kind?: string; status?: string } = {}): Promise<BoardRow[]> {
+    const rows: BoardRow[] = [];
+    for (let after: string | undefined; ;) {
+      const view = await this.#hub.view(roomTarget(checked('room', room)).workflowId, {
+        board: true,
+        ...query,
+        ...(after === undefined ? {} : { after }),
+      });
+      if (!view) return rows;
+      const page = boardPage.parse(view);
+      rows.push(...page.rows);
+      if (page.next === undefined) return rows;
+      after = page.next;
+    }
+  }
+
+  /**
+   * Does a room's tasks, one after the other (or `concurrency` at once), until `options.signal` fires; then what is
+   * being done is handed back. A task is never begun before its ack, its lease is renewed beside the work, and it is
+   * completed or failed once.
+   */
+  async work(room: string, handler: Handler, options: WorkOptions = {}): Promise<void> {
+    await work(this.#hub, this.id, checked('room', room), handler, options);
+  }
+}

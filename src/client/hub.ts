@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import type { Client } from '@temporalio/client';
+import { WorkflowNotFoundError } from '@temporalio/common';
+import { z } from 'zod';
+import { workflowIdOf } from '../envelope/address.ts';
+import type { Base, Envelope } from '../envelope/envelope.ts';
+import { json, type Json } from '../envelope/fields.ts';
+import { Channel, type OnRetry, type Target } from './channel.ts';
+import { classify } from './faults.ts';
+import { Reader } from './reader.ts';
+import { backoff, pause } from './timing.ts';
+
+const publicState = z.record(z.string(), json);
+
+/** What the agents of one process share for one Temporal client and task queue: one channel and one reader a workflow. */
+export class Hub {
+  static readonly #hubs = new WeakMap<Client, Map<string, Hub>>();
+
+  readonly client: Client;
+  readonly taskQueue: string;
+  /** This process, as a reader. */
+  readonly reader = `reader-${randomUUID()}`;
+  readonly #channels = new Map<string, Channel>();
+  readonly #readers = new Map<string, Reader>();
+  readonly #observers = new Set<OnRetry>();
+
+  private constructor(client: Client, taskQueue: string) {
+    this.client = client;
+    this.taskQueue = taskQueue;
+  }
+
+  static of(client: Client, taskQueue: string): Hub {
+    const queues = Hub.#hubs.get(client) ?? new Map<string, Hub>();
+    Hub.#hubs.set(client, queues);
+    const hub = queues.get(taskQueue) ?? new Hub(client, taskQueue);
+    queues.set(taskQueue, hub);
+    return hub;
+  }
+
+  /** Calls back whenever a call has to be repeated. */
+  observe(onRetry: OnRetry): void {
+    this.#observers.add(onRetry);
+  }
+
+  async send(target: Target, message: Base): Promise<Envelope[]> {
+    const { workflowId } = target;
+    const channel =
+      this.#channels.get(workflowId) ??
+      new Channel(this.client, this.taskQueue, target, (about) => this.#retried(about));
+    this.#channels.set(workflowId, channel);
+    try {
+      return await channel.send(message);
+    } finally {
+      // A process meets many tasks; a channel is only worth keeping while it has something to carry.
+      if (channel.idle) this.#channels.delete(workflowId);
+    }
+  }
+
+  readerOf(workflowId: string): Reader {
+    const known = this.#readers.get(workflowId);
+    if (known) return known;
+    const reader = new Reader(this.client, workflowId, this.reader, () => this.#readers.delete(workflowId));
+    this.#readers.set(workflowId, reader);
+    return reader;
+  }
+
+  /** A workflow's public state, read again until it can be; undefined where there is no such workflow. */
+  async view(
+    workflowId: string,
+    query?: { readonly [field: string]: Json },
+    signal?: AbortSignal,
+  ): Promise<{ [field: string]: Json } | undefined> {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const handle = this.client.workflow.getHandle(workflowId);
+        return publicState.parse(await (query ? handle.query('view', query) : handle.query('view')));
+      } catch (error) {
+        if (error instanceof WorkflowNotFoundError) return undefined;
+        const fault = classify(error);
+        if (fault.kind === 'fatal' || signal?.aborted) throw fault.error;
+        this.#retried({ workflowId, attempt, error });
+        await pause(backoff(attempt), signal);
+      }
+    }
+  }
+
+  #retried(about: Parameters<OnRetry>[0]): void {
+    for (const observer of this.#observers) observer(about);
+  }
+}
+
+export function taskTarget(room: string, taskId: string, config?: Target['config']): Target {
+  return {
+    room,
+    workflowType: 'taskLease',
+    workflowId: workflowIdOf(room, 'task', taskId),
+    opening: 'task.announce',
+    config,
+  };
+}
+
+export function roomTarget(room: string): Target {
+  return { room, workflowType: 'room', workflowId: workflowIdOf(room, 'room') };
+}

@@ -1,0 +1,12 @@
+/** The agents' side of Synod: everything that an agent in TypeScript needs, beside a Temporal server. */
+export { Agent, type AgentOptions, type Announced, type TaskOptions } from './agent.ts';
+export type { OnRetry } from './channel.ts';
+export { connect, type ConnectOptions } from './connect.ts';
+export { checkToken } from './fence.ts';
+export { LeaseLost } from './lease.ts';
+export { TaskFailure, type Handler, type Work, type WorkOptions, type WorkReport } from './work.ts';
+export { EVERYONE, type LogEvent } from '../envelope/calls.ts';
+export type { Envelope } from '../envelope/envelope.ts';
+export type { Json } from '../envelope/fields.ts';
+export { SynodError, type RefusalCode } from '../envelope/refusal.ts';
+export type { BoardRow } from '../envelope/room.ts';

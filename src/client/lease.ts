@@ -1,0 +1,98 @@
+import type { Envelope } from '../envelope/envelope.ts';
+import { reasonOf } from './channel.ts';
+import { z } from 'zod';
+import { jittered } from './timing.ts';
+
+/** Renewals that fit into one lease: a single lost one must not lose it. */
+const RENEWALS_A_LEASE = 3;
+/** The longest time that Node's timers take. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Why a lease is over before its work was done; the `reason` of the handler's signal. */
+export class LeaseLost extends Error {
+  override readonly name = 'LeaseLost';
+}
+
+const renewed = z.object({ type: z.literal('task.renewed'), lease_seconds: z.number() });
+
+/**
+ * A lease that renews itself. It is counted from the moment at which it was asked for, on this process's own steady
+ * clock, so that it ends here no later than for the others.
+ */
+export class Lease {
+  readonly #renew: () => Promise<readonly Envelope[]>;
+  readonly #abort = new AbortController();
+  #leaseMs: number;
+  #deadline: number;
+  #renewing: NodeJS.Timeout | undefined;
+  #expiring: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  /**
+   * @param askedAt `performance.now()` when the lease was asked for.
+   * @param renew sends a renewal and resolves to its replies.
+   */
+  constructor(leaseSeconds: number, askedAt: number, renew: () => Promise<readonly Envelope[]>) {
+    this.#renew = renew;
+    this.#leaseMs = leaseSeconds * 1000;
+    this.#deadline = askedAt + this.#leaseMs;
+    this.#schedule();
+    this.#watch();
+  }
+
+  /** Fires when the lease is lost. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  get lost(): boolean {
+    // A process that was stopped finds its timers late: the clock decides, not the timer.
+    if (!this.#closed && performance.now() >= this.#deadline) this.lose('the lease has run out');
+    return this.#abort.signal.aborted;
+  }
+
+  /** The lease is over for the others: the work must stop. */
+  lose(reason: string): void {
+    if (this.#closed) return;
+    this.close();
+    this.#abort.abort(new LeaseLost(reason));
+  }
+
+  /** The work is done or given back: no more renewals. */
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#renewing);
+    clearTimeout(this.#expiring);
+  }
+
+  #schedule(): void {
+    const ms = jittered(this.#leaseMs / (RENEWALS_A_LEASE + 1));
+    this.#renewing = setTimeout(() => void this.#again(), Math.min(ms, MAX_TIMER_MS));
+  }
+
+  #watch(): void {
+    clearTimeout(this.#expiring);
+    const left = this.#deadline - performance.now();
+    this.#expiring = setTimeout(
+      () => (this.lost ? undefined : this.#watch()),
+      Math.min(Math.max(0, left), MAX_TIMER_MS),
+    );
+  }
+
+  async #again(): Promise<void> {
+    const askedAt = performance.now();
+    try {
+      const [answer] = await this.#renew();
+      if (this.#closed) return;
+      const parsed = renewed.safeParse(answer);
+      if (!parsed.success) return this.lose(`the renewal was refused: ${reasonOf(answer)}`);
+      this.#leaseMs = parsed.data.lease_seconds * 1000;
+      this.#deadline = askedAt + this.#leaseMs;
+      this.#watch();
+    } catch (error) {
+      // The lease still has its time: the next renewal may get through.
+      process.emitWarning(`synod: a renewal failed: ${String(error)}`);
+    }
+    if (!this.#closed) this.#schedule();
+  }
+}

@@ -1,0 +1,147 @@
+import type { Client } from '@temporalio/client';
+import { z } from 'zod';
+import { EVERYONE, type LogEvent, type Received } from '../envelope/calls.ts';
+import type { Envelope } from '../envelope/envelope.ts';
+import { MAX_RECEIVE_EVENTS, MAX_WAIT_SECONDS } from '../envelope/limits.ts';
+import { classify } from './faults.ts';
+import { backoff, jittered, pause } from './timing.ts';
+
+const received: z.ZodType<Received> = z.object({
+  events: z.array(
+    z.object({ seq: z.number(), envelope: z.custom<Envelope>((value) => typeof value === 'object' && value !== null) }),
+  ),
+  next: z.number(),
+  truncated: z.boolean(),
+  now: z.string(),
+  retry_after_seconds: z.number().optional(),
+});
+
+/** Somebody of this process who reads a log. */
+export interface Listener {
+  /** For whom it reads; {@link EVERYONE} for everything. */
+  readonly agent: string;
+  readonly onEvent: (event: LogEvent) => void;
+  /** Some events are no longer kept: what they said must be learnt from `view`. */
+  readonly onGap: () => void;
+}
+
+interface Cursor extends Listener {
+  /** The last number that it has passed; -1 until it is known where the present is. */
+  after: number;
+}
+
+/**
+ * One process's view of one workflow's log: one `receive` in flight for all its agents. Who is behind the others reads
+ * alone until it has caught up. It goes on after whatever interrupts it, from where it was.
+ */
+export class Reader {
+  readonly #client: Client;
+  readonly #workflowId: string;
+  readonly #name: string;
+  readonly #cursors = new Set<Cursor>();
+  readonly #onIdle: () => void;
+  #after = -1;
+  #running = false;
+  /** Fires when somebody new must be heard at once. */
+  #interrupt = new AbortController();
+
+  constructor(client: Client, workflowId: string, name: string, onIdle: () => void) {
+    this.#client = client;
+    this.#workflowId = workflowId;
+    this.#name = name;
+    this.#onIdle = onIdle;
+  }
+
+  /** Reads for a listener from `after` on (-1: from now on), until the returned function is called. */
+  listen(listener: Listener, after: number = -1): () => void {
+    const cursor: Cursor = { ...listener, after };
+    this.#cursors.add(cursor);
+    if (this.#running) this.#interrupt.abort();
+    else void this.#run();
+    return () => {
+      this.#cursors.delete(cursor);
+      if (this.#cursors.size === 0) this.#interrupt.abort();
+    };
+  }
+
+  async #run(): Promise<void> {
+    this.#running = true;
+    for (let failures = 0; this.#cursors.size > 0;) {
+      this.#interrupt = new AbortController();
+      try {
+        await this.#catchUp();
+        await this.#together();
+        failures = 0;
+      } catch (error) {
+        const fault = classify(error);
+        // A workflow that is not there yet, or not there any more, may come: a room is started by its first message.
+        if (fault.kind === 'fatal')
+          process.emitWarning(`synod: reading ${this.#workflowId} failed: ${String(fault.error)}`);
+        await pause(backoff(failures++), this.#interrupt.signal);
+      }
+    }
+    this.#running = false;
+    this.#onIdle();
+  }
+
+  async #catchUp(): Promise<void> {
+    for (const cursor of this.#cursors) {
+      while (this.#cursors.has(cursor) && cursor.after >= 0 && this.#after >= 0 && cursor.after < this.#after) {
+        this.#deliver([cursor], cursor.after, await this.#receive([cursor.agent], cursor.after, 0));
+      }
+    }
+  }
+
+  async #together(): Promise<void> {
+    const cursors = [...this.#cursors];
+    const known = cursors.map(({ after }) => after).filter((after) => after >= 0);
+    if (this.#after < 0) this.#after = known.length > 0 ? Math.min(...known) : -1;
+    const after = this.#after;
+    const call = this.#receive([...new Set(cursors.map(({ agent }) => agent))], after, MAX_WAIT_SECONDS);
+    const { signal } = this.#interrupt;
+    // Who is interrupted calls again as the same reader, which ends this call.
+    const answer = await Promise.race([call, aborted(signal)]);
+    if (!answer) {
+      call.catch(() => undefined);
+      return;
+    }
+    this.#after = Math.max(this.#after, answer.next);
+    if (answer.truncated && answer.next < after) this.#after = answer.next;
+    this.#deliver(cursors, after, answer);
+    if (answer.retry_after_seconds !== undefined) await pause(jittered(answer.retry_after_seconds * 1000), signal);
+  }
+
+  #deliver(cursors: readonly Cursor[], from: number, answer: Received): void {
+    for (const cursor of cursors) {
+      // One that is behind this answer catches up alone; one that is ahead of a lost server's log starts over with it.
+      if (cursor.after >= 0 && cursor.after < from) continue;
+      if (answer.truncated) cursor.onGap();
+      const passed = answer.next < from ? -1 : cursor.after;
+      for (const event of answer.events)
+        if (event.seq > passed && isFor(event.envelope, cursor.agent)) cursor.onEvent(event);
+      cursor.after = answer.truncated ? answer.next : Math.max(cursor.after, answer.next);
+    }
+  }
+
+  async #receive(agents: readonly string[], after: number, waitSeconds: number): Promise<Received> {
+    const args = {
+      reader: waitSeconds > 0 ? this.#name : `${this.#name}:past`,
+      agents,
+      after,
+      wait_seconds: waitSeconds,
+      limit: MAX_RECEIVE_EVENTS,
+    };
+    return received.parse(
+      await this.#client.workflow.getHandle(this.#workflowId).executeUpdate('receive', { args: [args] }),
+    );
+  }
+}
+
+function isFor(envelope: Envelope, agent: string): boolean {
+  return envelope.to === undefined || envelope.to === agent || agent === EVERYONE;
+}
+
+async function aborted(signal: AbortSignal): Promise<undefined> {
+  if (signal.aborted) return undefined;
+  return await new Promise((resolve) => signal.addEventListener('abort', () => resolve(undefined), { once: true }));
+}

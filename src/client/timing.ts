@@ -1,0 +1,24 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+const FIRST_PAUSE_MS = 20;
+const MAX_PAUSE_MS = 2_000;
+
+/** A time between half and one and a half times `ms`, so that many who failed together do not come back together. */
+export function jittered(ms: number): number {
+  return ms * (0.5 + Math.random());
+}
+
+/** The pause before the n-th repeat, in milliseconds: short at first, never above three seconds. */
+export function backoff(attempt: number): number {
+  return jittered(Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempt, 10)));
+}
+
+/** Waits `ms` milliseconds, or until the signal fires; never throws. Returns whether the time has passed. */
+export async function pause(ms: number, signal?: AbortSignal): Promise<boolean> {
+  try {
+    await delay(ms, undefined, signal ? { signal } : {});
+    return true;
+  } catch {
+    return false;
+  }
+}

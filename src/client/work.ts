@@ -1,0 +1,248 @@
+import { z } from 'zod';
+import type { Envelope } from '../envelope/envelope.ts';
+import { json, type Json } from '../envelope/fields.ts';
+import { taskMessages, type TaskMessage } from '../envelope/task.ts';
+import { reasonOf } from './channel.ts';
+import { Candidates, type Candidate } from './candidates.ts';
+import { compose } from './compose.ts';
+import { roomTarget, taskTarget, type Hub } from './hub.ts';
+import { Lease } from './lease.ts';
+import { jittered, pause } from './timing.ts';
+
+/** The board is read again so often while there is nothing to do. */
+const BOARD_INTERVAL_MS = 30_000;
+const DEFAULT_JITTER_SECONDS = 0.25;
+
+/** What a handler is given. */
+export interface Work {
+  readonly room: string;
+  readonly task_id: string;
+  readonly title: string;
+  readonly input: Json | undefined;
+  /** The fencing token: hand it to every resource that the work writes to (see `checkToken`). */
+  readonly token: number;
+  /** Fires when the lease is lost: somebody else may already be at it, so stop. */
+  readonly signal: AbortSignal;
+}
+
+/** Does one task. What it returns is the result (JSON); what it throws fails the attempt, to be retried by whoever claims it next. */
+export type Handler = (work: Work) => Promise<Json | undefined | void>;
+
+/** Throw it in a handler to say whether another attempt makes sense. */
+export class TaskFailure extends Error {
+  override readonly name = 'TaskFailure';
+  readonly retry: boolean;
+  constructor(reason: string, options: { retry: boolean }) {
+    super(reason);
+    this.retry = options.retry;
+  }
+}
+
+/** How an attempt went, for whoever watches a worker. */
+export type WorkReport =
+  | { readonly kind: 'started' | 'completed' | 'released'; readonly task_id: string; readonly token: number }
+  | { readonly kind: 'failed' | 'lost'; readonly task_id: string; readonly token: number; readonly reason: string };
+
+/** Options of `agent.work`. */
+export interface WorkOptions {
+  /** Ends the loop; tasks in work are handed back. */
+  readonly signal?: AbortSignal;
+  /** What this worker can do; tasks that ask for more are left to others. */
+  readonly capabilities?: readonly string[];
+  /** Tasks at once; default 1. */
+  readonly concurrency?: number;
+  /** Longest wait before a claim, in seconds; default 0.25. Forty workers must not all claim at once. */
+  readonly claimJitterSeconds?: number;
+  /** A shorter lease than the announced one, in seconds. */
+  readonly leaseSeconds?: number;
+  readonly onReport?: (report: WorkReport) => void;
+}
+
+const ack = z.object({ type: z.literal('task.ack'), attempt: z.number(), lease_seconds: z.number() });
+const details = z.object({ title: z.string(), input: json.optional(), omitted: z.array(z.string()).optional() });
+
+/** The worker loop behind `agent.work`. */
+export async function work(
+  hub: Hub,
+  agent: string,
+  room: string,
+  handler: Handler,
+  options: WorkOptions,
+): Promise<void> {
+  const { signal = new AbortController().signal, concurrency = 1 } = options;
+  const candidates = new Candidates(options.capabilities ?? []);
+  const leases = new Map<string, Lease>();
+  const { workflowId } = roomTarget(room);
+  const board = async () => await candidates.refresh(async (query) => await hub.view(workflowId, query, signal));
+  const stop = hub.readerOf(workflowId).listen({
+    agent,
+    onEvent: (event) => {
+      candidates.note(event, new Date().toISOString());
+      const { type, task_id: taskId } = event.envelope;
+      if (type === 'task.cancelled' && typeof taskId === 'string') leases.get(taskId)?.lose('the task was cancelled');
+    },
+    onGap: () => void board().catch(warn),
+  });
+  try {
+    await Promise.all(
+      Array.from({ length: concurrency }, () =>
+        loop({ hub, agent, room, handler, options, candidates, leases, signal, board }),
+      ),
+    );
+  } finally {
+    stop();
+  }
+}
+
+interface Loop {
+  readonly hub: Hub;
+  readonly agent: string;
+  readonly room: string;
+  readonly handler: Handler;
+  readonly options: WorkOptions;
+  readonly candidates: Candidates;
+  readonly leases: Map<string, Lease>;
+  readonly signal: AbortSignal;
+  readonly board: () => Promise<void>;
+}
+
+async function loop(context: Loop): Promise<void> {
+  const { candidates, signal } = context;
+  while (!signal.aborted) {
+    const candidate = candidates.take();
+    if (candidate) await attempt(context, candidate).catch(warn);
+    else {
+      await context.board().catch(warn);
+      const due = AbortSignal.timeout(Math.round(jittered(BOARD_INTERVAL_MS)));
+      await candidates.changed(AbortSignal.any([signal, due]));
+    }
+  }
+}
+
+/** Claims a candidate and does it; stands down where another was first. */
+async function attempt(context: Loop, candidate: Candidate): Promise<void> {
+  const { hub, agent, room, options, candidates, signal } = context;
+  const jitterMs = Math.random() * (options.claimJitterSeconds ?? DEFAULT_JITTER_SECONDS) * 1000;
+  const unwatch = candidates.watch(candidate);
+  const waited = await pause(jitterMs, AbortSignal.any([signal, candidate.gone.signal]));
+  unwatch();
+  if (!waited) return;
+  const target = taskTarget(room, candidate.task_id);
+  const askedAt = performance.now();
+  const claim = compose(taskMessages['task.claim'], agent, {
+    type: 'task.claim',
+    task_id: candidate.task_id,
+    lease_seconds: options.leaseSeconds,
+  });
+  // The ack is always the first reply; whatever else comes first says that somebody else was.
+  const won = ack.safeParse((await hub.send(target, claim))[0]);
+  if (won.success) await hold(context, candidate, won.data, askedAt);
+}
+
+async function hold(context: Loop, candidate: Candidate, won: z.infer<typeof ack>, askedAt: number): Promise<void> {
+  const { hub, agent, room, options, leases, signal } = context;
+  const { task_id } = candidate;
+  const token = won.attempt;
+  const send = async (
+    type: 'task.renew' | 'task.complete' | 'task.fail' | 'task.release',
+    fields: object = {},
+  ): Promise<readonly Envelope[]> => {
+    const schema: z.ZodType<TaskMessage> = taskMessages[type];
+    return await hub.send(
+      taskTarget(room, task_id),
+      compose(schema, agent, { type, task_id, attempt: token, ...fields }),
+    );
+  };
+  const lease = new Lease(won.lease_seconds, askedAt, () =>
+    send('task.renew', { lease_seconds: options.leaseSeconds }),
+  );
+  leases.set(task_id, lease);
+  const report = (kind: WorkReport['kind'], reason = '') => options.onReport?.({ kind, task_id, token, reason });
+  report('started');
+  try {
+    const ended = await run(context, candidate, lease, token);
+    if (lease.lost) return report('lost', String(lease.signal.reason));
+    lease.close();
+    const [answer] = await say(send, ended, signal.aborted);
+    const kind =
+      answer?.type === 'error' ? 'lost' : signal.aborted && ended.kind === 'failed' ? 'released' : ended.kind;
+    report(kind, kind === 'lost' ? reasonOf(answer) : ended.kind === 'failed' ? ended.reason : '');
+  } finally {
+    lease.close();
+    leases.delete(task_id);
+  }
+}
+
+type Ended =
+  | { readonly kind: 'completed'; readonly result: Json | undefined }
+  | { readonly kind: 'failed'; readonly reason: string; readonly retry: boolean };
+
+/** Runs the handler; whatever it does, it comes to an end. */
+async function run(
+  { hub, room, handler, signal }: Loop,
+  candidate: Candidate,
+  lease: Lease,
+  token: number,
+): Promise<Ended> {
+  try {
+    const { task_id } = candidate;
+    const task = await describe(hub, room, candidate, lease.signal);
+    const result = await handler({
+      room,
+      task_id,
+      title: task.title,
+      input: task.input,
+      token,
+      signal: AbortSignal.any([lease.signal, signal]),
+    });
+    return { kind: 'completed', result: result ?? undefined };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return {
+      kind: 'failed',
+      reason: (reason || 'failed').slice(0, 1_000),
+      retry: error instanceof TaskFailure ? error.retry : true,
+    };
+  }
+}
+
+/** Says how it ended, once: the message keeps its id however often it has to be sent. */
+async function say(
+  send: (type: 'task.complete' | 'task.fail' | 'task.release', fields?: object) => Promise<readonly Envelope[]>,
+  ended: Ended,
+  stopping: boolean,
+): Promise<readonly Envelope[]> {
+  if (ended.kind === 'failed')
+    return stopping
+      ? await send('task.release')
+      : await send('task.fail', { reason: ended.reason, retry: ended.retry });
+  const unfit = resultFault(ended.result);
+  return unfit === undefined
+    ? await send('task.complete', { result: ended.result })
+    : await send('task.fail', { reason: unfit, retry: false });
+}
+
+/** Why a result cannot be sent; doing the work again would not mend it. */
+function resultFault(result: Json | undefined): string | undefined {
+  if (result === undefined) return undefined;
+  if (!json.safeParse(result).success) return 'the result is not JSON';
+  return JSON.stringify(result).length > 14_000
+    ? 'the result is too large for an envelope: store it elsewhere and return where'
+    : undefined;
+}
+
+/** What is to be done: from the announcement, or from the task itself. */
+async function describe(
+  hub: Hub,
+  room: string,
+  candidate: Candidate,
+  signal: AbortSignal,
+): Promise<z.infer<typeof details>> {
+  const announced = details.safeParse(candidate.announcement);
+  if (announced.success && !announced.data.omitted) return announced.data;
+  return details.parse(await hub.view(taskTarget(room, candidate.task_id).workflowId, undefined, signal));
+}
+
+function warn(error: unknown): void {
+  process.emitWarning(`synod: ${String(error)}`);
+}
