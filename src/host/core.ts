@@ -116,8 +116,8 @@ export class Core<S, M extends Base> {
   append(envelope: Envelope): void {
     const event = this.log.append(envelope);
     this.fresh.push(event);
-    // A room is what the others are mirrored to.
-    if (this.protocol.kind !== 'room') this.mirror.add(event);
+    // A room is what the others are mirrored to; one that nobody opened leaves its name, and its numbers, to the next.
+    if (this.protocol.kind !== 'room' && (!this.completes || this.opened)) this.mirror.add(event);
   }
 
   /** All that the next run needs; `untold` is what the mirror has taken and not delivered. */

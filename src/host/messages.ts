@@ -70,7 +70,7 @@ export class Messages<S, M extends Base> {
       const { code, reason } = decision.refuse;
       // Over the budget nothing changed: the same message may succeed later.
       if (code !== 'over_limit') this.#remember(message, body, ['refused', code, reason], 0, false);
-      return this.#refuse(decision.refuse, message, message.reply_to, via);
+      return this.#refuse(decision.refuse, message, message.reply_to, via, code === 'over_limit' ? undefined : 0);
     }
     if (opens) core.opened = { from, idempotency_key: key, body_hash: body };
     core.counters.accepted += 1;
@@ -133,13 +133,13 @@ export class Messages<S, M extends Base> {
       ...first.map((reply, i) =>
         memo.seq > 0 ? stamp.logged(reply, memo.seq + i, memo.at, message) : stamp.unlogged(reply, i, memo.at, message),
       ),
-      ...since.map((reply, i) => stamp.unlogged(reply, first.length + i, now, message)),
+      ...since.map((reply, i) => stamp.unlogged(reply, `since ${counters.received} ${i}`, now, message)),
     ];
     const { reply_to: replyTo } = message;
     if (replyTo !== undefined) {
       subscribers.subscribe(message.from, replyTo);
       for (const envelope of replies) subscribers.deliver({ to: replyTo, envelope });
-    } else if (via === 'signal') {
+    } else if (via === 'signal' && (memo.verdict[0] !== 'refused' || this.#quota.allows(message.from, now))) {
       // Its sender has no other way to be answered than the log.
       for (const [i, reply] of [...first, ...since].entries())
         this.#core.emit(reply, i < first.length ? memo.at : now, message);
@@ -156,11 +156,12 @@ export class Messages<S, M extends Base> {
     return this.#refuse(refusal('idempotency_conflict', reason), message, message.reply_to, via);
   }
 
-  #refuse(why: Refusal, answers: Answered, replyTo: string | undefined, via: Via): Envelope[] {
+  /** `index` marks the reply: a remembered refusal is the same when it is repeated, any other is one of its own. */
+  #refuse(why: Refusal, answers: Answered, replyTo: string | undefined, via: Via, index?: number): Envelope[] {
     const core = this.#core;
     core.counters.refused += 1;
     const outgoing = refused(why, answers.from);
-    const reply = core.stamp.unlogged(outgoing, core.counters.received, core.now, answers);
+    const reply = core.stamp.unlogged(outgoing, index ?? `refused ${core.counters.received}`, core.now, answers);
     if (replyTo !== undefined) core.subscribers.deliver({ to: replyTo, envelope: reply });
     if (via === 'signal' && answers.from !== undefined && this.#quota.allows(answers.from, core.now)) {
       core.append(core.stamp.logged(outgoing, core.log.nextSeq, core.now, answers));

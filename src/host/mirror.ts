@@ -73,7 +73,11 @@ export class Mirror {
 function grown(digest: Digest | undefined, { seq, envelope }: LogEvent): Digest {
   const counts = digest?.counts ?? {};
   const count = Object.hasOwn(counts, envelope.type) ? (counts[envelope.type] ?? 0) : 0;
-  return { from_seq: digest?.from_seq ?? seq, to_seq: seq, counts: { ...counts, [envelope.type]: count + 1 } };
+  return {
+    from_seq: Math.min(digest?.from_seq ?? seq, seq),
+    to_seq: Math.max(digest?.to_seq ?? seq, seq),
+    counts: { ...counts, [envelope.type]: count + 1 },
+  };
 }
 
 function digestEnvelope(digest: Digest, workflowId: string, now: number): Envelope {

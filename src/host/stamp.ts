@@ -45,8 +45,8 @@ export class Stamp {
     return this.#envelope(outgoing, `${this.#prefix}-${seq}`, at, answers, seq);
   }
 
-  /** A reply that is not logged; `index` counts the replies to one message. */
-  unlogged(outgoing: Outgoing, index: number, at: number, answers: Answered): Envelope {
+  /** A reply that is not logged; `index` tells the replies to one message apart. */
+  unlogged(outgoing: Outgoing, index: number | string, at: number, answers: Answered): Envelope {
     const mark = sha256Hex(`${answers.from ?? ''} ${answers.id ?? at} ${index}`).slice(0, 16);
     return this.#envelope(outgoing, `${this.#prefix}-r${mark}`, at, answers);
   }

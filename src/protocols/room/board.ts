@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Json } from '../../envelope/fields.ts';
-import { MAX_BOARD_ROWS } from '../../envelope/limits.ts';
+import { MAX_BOARD_ROWS, utf8Bytes } from '../../envelope/limits.ts';
 import { boardRow, type BoardQuery, type BoardRow, type Publication } from '../../envelope/room.ts';
 
-/** Bytes of JSON (in UTF-16 units) that the board may take of the room's state. */
+/** Bytes of JSON that the board may take of the room's state. */
 const MAX_BOARD_SIZE = 300 * 1024;
 /** A final source is remembered so long, in milliseconds, so that a late repeat of its last words is still known. */
 const FORGET_FINAL_MS = 3_600_000;
@@ -18,7 +18,7 @@ const source = z.object({
 });
 type Source = z.infer<typeof source>;
 
-/** The board by source (a workflow id). `size` is the sum of the entries' JSON lengths. */
+/** The board by source (a workflow id). `size` is the sum of the entries' bytes of JSON. */
 export const boardState = z.object({
   sources: z.record(z.string(), source),
   size: z.number(),
@@ -36,7 +36,9 @@ export function lastSeq(board: Board, id: string): number {
 /** The board after a publication; the oldest final sources go where there is no room left. */
 export function record(board: Board, publication: Publication, now: number): Board {
   const known = Object.hasOwn(board.sources, publication.source) ? board.sources[publication.source] : undefined;
-  const row = publication.row ?? known?.row;
+  // A late repeat brings back no row that has been replaced since.
+  const late = publication.events.length > 0 && (publication.events.at(-1)?.seq ?? 0) <= (known?.seq ?? 0);
+  const row = (late ? known?.row : undefined) ?? publication.row ?? known?.row;
   const finalAt = known?.final_at ?? (publication.final ? now : undefined);
   const entry: Source = {
     seq: Math.max(known?.seq ?? 0, publication.events.at(-1)?.seq ?? 0),
@@ -71,7 +73,7 @@ function shrink(board: Board, newcomer: string | undefined): Board {
 }
 
 function sizeOf(id: string, entry: Source): number {
-  return id.length + JSON.stringify(entry).length;
+  return utf8Bytes(JSON.stringify([id, entry]));
 }
 
 /** When the next final source is forgotten. */

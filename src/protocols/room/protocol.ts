@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import type { Envelope } from '../../envelope/envelope.ts';
 import { formatTimestamp, whole, type Json } from '../../envelope/fields.ts';
-import { MAX_LOG_ENTRIES } from '../../envelope/limits.ts';
+import { fitsBytes, MAX_LOG_ENTRIES } from '../../envelope/limits.ts';
 import { boardQuery, roomMessages, type Publication, type RoomMessage } from '../../envelope/room.ts';
 import { explain, parseErrors, SynodError } from '../../envelope/refusal.ts';
 import type { Context, Decision, Protocol } from '../protocol.ts';
 import { rules } from '../protocol.ts';
 import { boardState, counts, emptyBoard, forget, lastSeq, nextForgetting, page, record } from './board.ts';
 
-/** Introductions kept, and their size in UTF-16 units of JSON; the oldest go first. */
+/** Introductions kept, and their size in bytes of JSON; the oldest go first. */
 const MAX_AGENTS = 500;
 const MAX_AGENTS_SIZE = 64 * 1024;
 
@@ -105,7 +105,7 @@ function onMessage(state: RoomState, message: RoomMessage, { now }: Context): De
     ...state.agents.filter(([id]) => id !== message.from),
     [message.from, introduction] satisfies RoomState['agents'][number],
   ];
-  while (agents.length > MAX_AGENTS || JSON.stringify(agents).length > MAX_AGENTS_SIZE) agents.shift();
+  while (agents.length > MAX_AGENTS || !fitsBytes(JSON.stringify(agents), MAX_AGENTS_SIZE)) agents.shift();
   return { state: { ...state, agents }, verdict: ['accepted'] };
 }
 

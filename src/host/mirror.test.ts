@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest';
+import type { LogEvent } from '../envelope/calls.ts';
+import { Mirror } from './mirror.ts';
+
+const URGENT = new Set(['toy.rang']);
+
+function event(seq: number, type = 'toy.said', text = ''): LogEvent {
+  return { seq, envelope: { type, id: `i${seq}`, from: 'synod', ts: '', text } };
+}
+
+function take(mirror: Mirror): LogEvent[] {
+  return mirror.take('synod:lab:locks', 0);
+}
+
+function filled(count: number, urgentAt: ReadonlySet<number> = new Set()): Mirror {
+  const mirror = new Mirror(URGENT);
+  for (let seq = 1; seq <= count; seq++) mirror.add(event(seq, urgentAt.has(seq) ? 'toy.rang' : 'toy.said'));
+  return mirror;
+}
+
+it('tells what was logged, in order, once', () => {
+  const mirror = filled(3);
+  expect(mirror.pending).toBe(3);
+  expect(take(mirror).map(({ seq }) => seq)).toEqual([1, 2, 3]);
+  expect(take(mirror)).toEqual([]);
+  expect(mirror.pending).toBe(0);
+});
+
+describe('more than 200 envelopes', () => {
+  it('are told as at most 200, the last of them a digest of the others', () => {
+    const told = take(filled(1_000));
+    expect(told).toHaveLength(200);
+    expect(told.at(-1)).toMatchObject({
+      seq: 1_000,
+      envelope: { type: 'synod.digest', from: 'synod', from_seq: 200, to_seq: 1_000, counts: { 'toy.said': 801 } },
+    });
+    expect(told.slice(0, -1).map(({ seq }) => seq)).toEqual(Array.from({ length: 199 }, (_, i) => i + 1));
+  });
+
+  it('count each type', () => {
+    const mirror = filled(199);
+    for (const [i, type] of ['toy.a', '__proto__', 'toy.a', 'constructor'].entries()) mirror.add(event(200 + i, type));
+    const digest = JSON.stringify(take(mirror).at(-1)?.envelope['counts']);
+    expect(digest).toBe('{"toy.a":2,"__proto__":1,"constructor":1}');
+  });
+
+  it('start anew with the next second', () => {
+    const mirror = filled(300);
+    take(mirror);
+    mirror.add(event(301));
+    expect(take(mirror)).toEqual([event(301)]);
+  });
+
+  it('keep the urgent ones whole', () => {
+    const told = take(filled(1_000, new Set([5, 600, 999])));
+    expect(told.filter(({ envelope }) => envelope.type === 'toy.rang').map(({ seq }) => seq)).toEqual([5, 600, 999]);
+    expect(told.at(-1)?.envelope).toMatchObject({ type: 'synod.digest', counts: { 'toy.said': 798 } });
+  });
+
+  it('never make the numbers go back, so that the room can tell repeats', () => {
+    const told = take(filled(500, new Set([450, 500]))).map(({ seq }) => seq);
+    expect(told).toEqual([...told].sort((a, b) => a - b));
+  });
+});
+
+it('keeps at most 384 KiB, whatever they are', () => {
+  const mirror = new Mirror(URGENT);
+  for (let seq = 1; seq <= 100; seq++) mirror.add(event(seq, 'toy.rang', 'é'.repeat(5_000)));
+  const { pending } = mirror.snapshot();
+  expect(Buffer.byteLength(JSON.stringify(pending))).toBeLessThanOrEqual(384 * 1024 + pending.length + 1);
+  const digest = take(mirror).at(-1)?.envelope;
+  expect(digest).toMatchObject({ type: 'synod.digest', counts: { 'toy.rang': 100 - pending.length } });
+});
+
+describe('what was taken and not told', () => {
+  it('is told by the next run, before what came after', () => {
+    const mirror = filled(2);
+    const untold = take(mirror);
+    mirror.add(event(3));
+    expect(take(new Mirror(URGENT, mirror.snapshot(untold))).map(({ seq }) => seq)).toEqual([1, 2, 3]);
+  });
+
+  it('joins a digest that reaches from the first to the last', () => {
+    const mirror = filled(150);
+    const untold = take(mirror);
+    for (let seq = 151; seq <= 500; seq++) mirror.add(event(seq));
+    const digest = take(new Mirror(URGENT, mirror.snapshot(untold))).at(-1);
+    expect(digest).toMatchObject({ seq: 500, envelope: { from_seq: 200, to_seq: 500, counts: { 'toy.said': 301 } } });
+  });
+});
