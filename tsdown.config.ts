@@ -1,14 +1,14 @@
-import { existsSync } from 'node:fs';
 import { defineConfig } from 'tsdown';
 
 /** One entry for each subpath in "exports" of package.json. */
 const entries: Record<string, string> = {
   index: 'src/index.ts',
-  workflows: 'workflows/index.ts',
   client: 'src/client/index.ts',
   testing: 'src/testing.ts',
 };
 const cli = 'src/cli/main.ts';
+/** On its own, so that it shares no chunk with code of Node, and what it sets up first really comes first. */
+const workflows = 'workflows/index.ts';
 
 const common = {
   platform: 'node',
@@ -21,9 +21,8 @@ const common = {
   shims: true,
 } as const;
 
-const library = Object.fromEntries(Object.entries(entries).filter(([, file]) => existsSync(file)));
-
 export default defineConfig([
-  { ...common, entry: library, format: ['esm', 'cjs'], dts: true, clean: true },
-  ...(existsSync(cli) ? [{ ...common, entry: { cli }, format: 'esm' as const, dts: false, clean: false }] : []),
+  { ...common, entry: entries, format: ['esm', 'cjs'], dts: true, clean: true },
+  { ...common, entry: { workflows }, format: ['esm', 'cjs'], dts: true, clean: false },
+  { ...common, entry: { cli }, format: 'esm', dts: false, clean: false },
 ]);

@@ -12,10 +12,11 @@ export type SynodWorkerOptions = Omit<WorkerOptions, 'taskQueue' | 'activities' 
   readonly activities?: object;
 };
 
-/** Where the workflows are: beside this file, as sources or as built. */
+/** Where the workflows are: among the sources, or beside this file as built. */
 function workflowsPath(): string {
   const here = import.meta.url;
-  return fileURLToPath(new URL(here.endsWith('.ts') ? '../workflows/index.ts' : './workflows.js', here));
+  const extension = here.slice(here.lastIndexOf('.'));
+  return fileURLToPath(new URL(extension === '.ts' ? '../workflows/index.ts' : `./workflows${extension}`, here));
 }
 
 /** A ready worker with all workflows and activities of Synod. */

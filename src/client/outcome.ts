@@ -1,6 +1,6 @@
 import type { Envelope } from '../envelope/envelope.ts';
 import { z } from 'zod';
-import { standingOf } from './closed.ts';
+import { SynodError } from '../envelope/refusal.ts';
 import { roomTarget, taskTarget, type Hub } from './hub.ts';
 import { jittered, pause } from './timing.ts';
 
@@ -18,34 +18,33 @@ export async function outcomeOf(
   taskId: string,
   signal?: AbortSignal,
 ): Promise<Envelope> {
-  const ask = new AbortController();
   let found: Envelope | undefined;
+  let wake = new AbortController();
   const stop = hub.readerOf(roomTarget(room).workflowId).listen({
     agent,
     onEvent: ({ envelope }) => {
       if (!ENDED.has(envelope.type) || envelope['task_id'] !== taskId) return;
       found = envelope;
-      ask.abort();
+      wake.abort();
     },
-    onGap: () => ask.abort(),
+    // Also at the start: it may have ended before.
+    onGap: () => wake.abort(),
   });
   try {
-    for (let interrupt = ask; ; interrupt = new AbortController()) {
-      if (found) return found;
-      const told = await askTask(hub, room, taskId, signal);
-      if (told) return told;
+    while (!found) {
+      await pause(jittered(ASK_INTERVAL_MS), signal ? AbortSignal.any([signal, wake.signal]) : wake.signal);
       signal?.throwIfAborted();
-      await pause(jittered(ASK_INTERVAL_MS), signal ? AbortSignal.any([signal, interrupt.signal]) : interrupt.signal);
+      wake = new AbortController();
+      found ??= await askTask(hub, room, taskId, signal);
     }
+    return found;
   } finally {
     stop();
   }
 }
 
 async function askTask(hub: Hub, room: string, taskId: string, signal?: AbortSignal): Promise<Envelope | undefined> {
-  const { workflowId } = taskTarget(room, taskId);
-  const outcome = ended.safeParse((await hub.view(workflowId, undefined, signal))?.['outcome']);
-  if (outcome.success) return outcome.data;
-  const standing = await standingOf(hub.client, workflowId);
-  return standing.kind === 'ended' ? standing.result.outcome : undefined;
+  const view = await hub.view(taskTarget(room, taskId).workflowId, undefined, signal);
+  if (!view) throw new SynodError('unknown', `there is no task ${taskId} in room ${room} any more`);
+  return ended.safeParse(view['outcome']).data;
 }

@@ -21,7 +21,7 @@ export interface Listener {
   /** For whom it reads; {@link EVERYONE} for everything. */
   readonly agent: string;
   readonly onEvent: (event: LogEvent) => void;
-  /** Some events are no longer kept: what they said must be learnt from `view`. */
+  /** What came before, or in between, is not told: it must be learnt from `view`. Also called at the start of a reading from now on. */
   readonly onGap: () => void;
 }
 
@@ -69,6 +69,7 @@ export class Reader {
     for (let failures = 0; this.#cursors.size > 0;) {
       this.#interrupt = new AbortController();
       try {
+        await this.#begin();
         await this.#catchUp();
         await this.#together();
         failures = 0;
@@ -92,16 +93,27 @@ export class Reader {
     }
   }
 
+  /** Finds out where the present is, for those who read from now on: what came before is a gap to them. */
+  async #begin(): Promise<void> {
+    if (this.#after < 0) {
+      const known = [...this.#cursors].map(({ after }) => after).filter((after) => after >= 0);
+      this.#after = known.length > 0 ? Math.min(...known) : (await this.#receive([], -1, 0)).next;
+    }
+    for (const cursor of this.#cursors) {
+      if (cursor.after >= 0) continue;
+      cursor.after = this.#after;
+      cursor.onGap();
+    }
+  }
+
   async #together(): Promise<void> {
     const cursors = [...this.#cursors];
-    const known = cursors.map(({ after }) => after).filter((after) => after >= 0);
-    if (this.#after < 0) this.#after = known.length > 0 ? Math.min(...known) : -1;
     const after = this.#after;
-    const call = this.#receive([...new Set(cursors.map(({ agent }) => agent))], after, MAX_WAIT_SECONDS);
     const { signal } = this.#interrupt;
-    // Who is interrupted calls again as the same reader, which ends this call.
+    const call = this.#receive([...new Set(cursors.map(({ agent }) => agent))], after, MAX_WAIT_SECONDS);
     const answer = await Promise.race([call, aborted(signal)]);
     if (!answer) {
+      // It was cancelled; how it fails is nobody's concern.
       call.catch(() => undefined);
       return;
     }
@@ -114,7 +126,7 @@ export class Reader {
   #deliver(cursors: readonly Cursor[], from: number, answer: Received): void {
     for (const cursor of cursors) {
       // One that is behind this answer catches up alone; one that is ahead of a lost server's log starts over with it.
-      if (cursor.after >= 0 && cursor.after < from) continue;
+      if (cursor.after < from) continue;
       if (answer.truncated) cursor.onGap();
       const passed = answer.next < from ? -1 : cursor.after;
       for (const event of answer.events)
@@ -131,9 +143,9 @@ export class Reader {
       wait_seconds: waitSeconds,
       limit: MAX_RECEIVE_EVENTS,
     };
-    return received.parse(
-      await this.#client.workflow.getHandle(this.#workflowId).executeUpdate('receive', { args: [args] }),
-    );
+    const handle = this.#client.workflow.getHandle(this.#workflowId);
+    const call = async () => await handle.executeUpdate('receive', { args: [args] });
+    return received.parse(await this.#client.withAbortSignal(this.#interrupt.signal, call));
   }
 }
 

@@ -73,7 +73,9 @@ export async function work(
   const candidates = new Candidates(options.capabilities ?? []);
   const leases = new Map<string, Lease>();
   const { workflowId } = roomTarget(room);
-  const board = async () => await candidates.refresh(async (query) => await hub.view(workflowId, query, signal));
+  const board = async () => {
+    await candidates.refresh(async (query) => await hub.view(workflowId, query, signal));
+  };
   const stop = hub.readerOf(workflowId).listen({
     agent,
     onEvent: (event) => {
@@ -112,9 +114,9 @@ async function loop(context: Loop): Promise<void> {
     const candidate = candidates.take();
     if (candidate) await attempt(context, candidate).catch(warn);
     else {
-      await context.board().catch(warn);
-      const due = AbortSignal.timeout(Math.round(jittered(BOARD_INTERVAL_MS)));
+      const due = AbortSignal.timeout(Math.ceil(jittered(BOARD_INTERVAL_MS)));
       await candidates.changed(AbortSignal.any([signal, due]));
+      if (due.aborted) await context.board().catch(warn);
     }
   }
 }
