@@ -20,6 +20,8 @@ interface Sender {
   readonly effects: readonly PendingEffect[];
   readonly row: BoardRow | undefined;
   readonly result: object | undefined;
+  /** When it was started, epoch milliseconds; the same over all its runs. */
+  readonly started: number;
   effectEnded(key: string, failure: string | undefined, now: number): void;
 }
 
@@ -100,12 +102,13 @@ export class Courier {
   }
 
   #publication(): PublishInput {
-    const { row, result } = this.#sender;
+    const { row, result, started } = this.#sender;
     return {
       room: this.#room,
       publication: {
         source: this.#source,
         events: this.#untold,
+        life: started,
         ...(row ? { row } : {}),
         ...(result ? { final: true } : {}),
       },

@@ -47,6 +47,8 @@ export const publication = z.object({
   source: z.string().min(1).max(255),
   events: z.array(z.object({ seq: whole(1), envelope: logged })).max(1_000),
   row: boardRow.optional(),
+  /** When the source was started, epoch milliseconds: an id that is taken anew after a failure counts from 1 again. */
+  life: z.number().optional(),
   /** The source has ended and publishes no more. */
   final: z.boolean().optional(),
 });

@@ -126,6 +126,11 @@ export class Host<S, M extends Base> {
     this.#waits.drain(retryAfterSeconds);
   }
 
+  /** When it was started, epoch milliseconds; the same over all its runs. */
+  get started(): number {
+    return this.#core.started;
+  }
+
   get subscribers(): Subscribers {
     return this.#core.subscribers;
   }

@@ -13,6 +13,7 @@ const DEFAULT_PRIORITY = 3;
 const source = z.object({
   /** The last sequence number taken over from it. */
   seq: z.number(),
+  life: z.number().optional(),
   row: boardRow.optional(),
   final_at: z.number().optional(),
 });
@@ -28,26 +29,35 @@ export type Board = z.infer<typeof boardState>;
 
 export const emptyBoard: Board = { sources: {}, size: 0, truncated: false };
 
-/** The last sequence number of a source, 0 where it is unknown. */
-export function lastSeq(board: Board, id: string): number {
-  return Object.hasOwn(board.sources, id) ? (board.sources[id]?.seq ?? 0) : 0;
+/** The last sequence number of the source of a publication, 0 where it is unknown. */
+export function lastSeq(board: Board, publication: Publication): number {
+  return knownOf(board, publication)?.seq ?? 0;
+}
+
+/** What is known of a source; nothing of one whose name was taken anew, since its numbers start over. */
+function knownOf({ sources }: Board, { source: id, life }: Publication): Source | undefined {
+  const entry = Object.hasOwn(sources, id) ? sources[id] : undefined;
+  return entry && (life === undefined || life <= (entry.life ?? life)) ? entry : undefined;
 }
 
 /** The board after a publication; the oldest final sources go where there is no room left. */
 export function record(board: Board, publication: Publication, now: number): Board {
-  const known = Object.hasOwn(board.sources, publication.source) ? board.sources[publication.source] : undefined;
+  const known = knownOf(board, publication);
+  const before = Object.hasOwn(board.sources, publication.source) ? board.sources[publication.source] : undefined;
+  const life = publication.life ?? known?.life;
   // A late repeat brings back no row that has been replaced since.
   const late = publication.events.length > 0 && (publication.events.at(-1)?.seq ?? 0) <= (known?.seq ?? 0);
   const row = (late ? known?.row : undefined) ?? publication.row ?? known?.row;
   const finalAt = known?.final_at ?? (publication.final ? now : undefined);
   const entry: Source = {
     seq: Math.max(known?.seq ?? 0, publication.events.at(-1)?.seq ?? 0),
+    ...(life === undefined ? {} : { life }),
     ...(row ? { row } : {}),
     ...(finalAt === undefined ? {} : { final_at: finalAt }),
   };
-  const size = board.size + sizeOf(publication.source, entry) - (known ? sizeOf(publication.source, known) : 0);
+  const size = board.size + sizeOf(publication.source, entry) - (before ? sizeOf(publication.source, before) : 0);
   const sources = { ...board.sources, [publication.source]: entry };
-  return shrink({ sources, size, truncated: board.truncated }, known ? undefined : publication.source);
+  return shrink({ sources, size, truncated: board.truncated }, before ? undefined : publication.source);
 }
 
 function shrink(board: Board, newcomer: string | undefined): Board {

@@ -114,7 +114,7 @@ function shown({ kind, purpose, capabilities }: z.infer<typeof agent>): { [field
 }
 
 function onPublish(state: RoomState, publication: Publication, { now }: Context): Decision<RoomState> {
-  const last = lastSeq(state.board, publication.source);
+  const last = lastSeq(state.board, publication);
   const relay: Envelope[] = publication.events
     .filter(({ seq }) => seq > last)
     .map(({ seq, envelope }) => ({ ...envelope, source: publication.source, source_seq: seq }));
