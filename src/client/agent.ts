@@ -51,7 +51,7 @@ export interface Announced {
   readonly task_id: string;
   readonly replies: readonly Envelope[];
   /** Resolves to the task's last envelope: `task.completed`, `task.failed` or `task.cancelled`. */
-  outcome(signal?: AbortSignal): Promise<Envelope>;
+  readonly outcome: (signal?: AbortSignal) => Promise<Envelope>;
 }
 
 const boardPage = z.object({ rows: z.array(boardRow), next: z.string().optional() });

@@ -1,0 +1,132 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connect, Agent } from '../../src/client/index.ts';
+import { freePorts } from '../../src/dev/ports.ts';
+import { startDevServer, type DevServer } from '../../src/dev/server.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+const TSX = fileURLToPath(new URL('../../node_modules/tsx/dist/cli.mjs', import.meta.url));
+
+/** The command line as a process, with what it says. */
+class Synod {
+  readonly child: ChildProcess;
+  stderr = '';
+  readonly #lines: string[] = [];
+  readonly #heard = new EventEmitter();
+
+  constructor(args: readonly string[], env: NodeJS.ProcessEnv) {
+    this.child = spawn(process.execPath, [TSX, MAIN, ...args], {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.child.stderr?.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()));
+    this.child.once('exit', () => this.#heard.emit('news'));
+    if (!this.child.stdout) throw new Error('no output to read');
+    createInterface({ input: this.child.stdout }).on('line', (line) => {
+      this.#lines.push(line);
+      this.#heard.emit('news');
+    });
+  }
+
+  /** Waits until it has said a line that matches. */
+  async says(pattern: RegExp): Promise<string> {
+    for (;;) {
+      const line = this.#lines.find((said) => pattern.test(said));
+      if (line !== undefined) return line;
+      if (this.child.exitCode !== null) throw new Error(`it ended without saying ${String(pattern)}: ${this.stderr}`);
+      await once(this.#heard, 'news');
+    }
+  }
+
+  async stop(signal: NodeJS.Signals): Promise<number | null> {
+    const ended = once(this.child, 'exit');
+    this.child.kill(signal);
+    await ended;
+    return this.child.exitCode;
+  }
+
+  async exit(): Promise<number | null> {
+    if (this.child.exitCode === null) await once(this.child, 'exit');
+    return this.child.exitCode;
+  }
+}
+
+describe('the command line', { timeout: 120_000 }, () => {
+  let server: DevServer;
+  let env: NodeJS.ProcessEnv;
+
+  beforeAll(async () => {
+    server = await startDevServer({ ui: false, log: () => {} });
+    env = { TEMPORAL_ADDRESS: server.address };
+  });
+  afterAll(async () => {
+    await server.stop();
+  });
+
+  it('runs a worker that says when it is ready, serves, and stops cleanly on SIGTERM', async () => {
+    const worker = new Synod(['worker'], env);
+    await worker.says(/^ready$/);
+    const client = await connect({ address: server.address });
+    await new Agent(client, 'agent-1').post('cli', 'is anybody there?');
+
+    const watch = new Synod(['watch', 'cli'], env);
+    await watch.says(/agent-1: is anybody there\?/);
+    expect(await watch.stop('SIGINT')).toBe(0);
+
+    const json = new Synod(['watch', 'cli', '--json'], env);
+    expect(JSON.parse(await json.says(/room\.post/))).toMatchObject({
+      seq: 1,
+      envelope: { text: 'is anybody there?' },
+    });
+    await json.stop('SIGTERM');
+
+    const announced = await new Agent(client, 'agent-1').announce('cli', { task_id: 't-1', title: 'Look around' });
+    expect(announced.replies[0]).toMatchObject({ type: 'task.accepted' });
+    await expect
+      .poll(async () => (await new Agent(client, 'agent-1').board('cli')).length, { timeout: 30_000 })
+      .toBe(1);
+    const board = new Synod(['board', 'cli', '--json'], env);
+    expect(JSON.parse(await board.says(/t-1/))).toMatchObject({ id: 't-1', status: 'open' });
+    expect(await board.exit()).toBe(0);
+
+    expect(await worker.stop('SIGTERM')).toBe(0);
+    await client.connection.close();
+  });
+
+  it('says what to do where no server answers', async () => {
+    const nowhere = `127.0.0.1:${(await freePorts(1, '127.0.0.1'))[0]}`;
+    const worker = new Synod(['worker'], { TEMPORAL_ADDRESS: nowhere });
+    expect(await worker.exit()).toBe(1);
+    expect(worker.stderr).toContain(
+      `no Temporal server answers at ${nowhere}: start one (synod dev), or set TEMPORAL_ADDRESS`,
+    );
+  });
+
+  it('says what to do where the namespace is missing', async () => {
+    const worker = new Synod(['worker'], { ...env, TEMPORAL_NAMESPACE: 'nowhere' });
+    expect(await worker.exit()).toBe(1);
+    expect(worker.stderr).toContain('has no namespace nowhere: create it, or set TEMPORAL_NAMESPACE');
+  });
+
+  it('refuses bad arguments and names them', async () => {
+    const bad = new Synod(['watch', 'cli', '--after', 'soon'], env);
+    expect(await bad.exit()).not.toBe(0);
+    expect(bad.stderr).toContain('--after');
+  });
+
+  it('brings up server, Web UI and worker together, and takes them down together', async () => {
+    const dev = new Synod(['dev'], {});
+    const address = (await dev.says(/^server {3}TEMPORAL_ADDRESS=/)).split('=')[1] ?? '';
+    const ui = (await dev.says(/^Web UI/)).split(/\s+/)[2] ?? '';
+    expect((await fetch(ui)).status).toBe(200);
+    const client = await connect({ address });
+    await new Agent(client, 'agent-1').post('dev', 'hello');
+    await client.connection.close();
+    expect(await dev.stop('SIGINT')).toBe(0);
+    await expect(connect({ address })).rejects.toThrow('no Temporal server answers');
+    await expect(fetch(ui)).rejects.toThrow('fetch failed');
+  });
+});
