@@ -1,0 +1,173 @@
+// `npm run bench`: measures Synod beside bare Temporal, on servers and workers of its own. The last line is JSON.
+import { parseArgs } from 'node:util';
+import { buildAll, type Built } from './build.ts';
+import { Crew } from './crew.ts';
+import { ascending, bareLoad, coldStart, idleEvents, postLoad, quantile, type Load } from './measures.ts';
+import { summary, table, type Section } from './report.ts';
+import { Site } from './services.ts';
+
+const HELP = `usage: npm run bench -- [--quick] [--only NAMES] [--help]
+
+  --quick       about a minute instead of five; shorter, fewer processes
+  --only NAMES  some of: ${['cold', 'alone', 'processes', 'default-limit', 'idle'].join(', ')} (with commas)
+
+Progress goes to stderr, a table to stdout; the last line is one JSON object. Exits with 1 if an error reached an agent.`;
+
+const SECTIONS = ['cold', 'alone', 'processes', 'default-limit', 'idle'] as const;
+type Name = (typeof SECTIONS)[number];
+
+interface Bench {
+  readonly built: Built;
+  readonly crew: Crew;
+  readonly quick: boolean;
+  /** The server with the raised limit, and a worker for each task queue. */
+  readonly site: Site;
+}
+
+const run: Record<Name, (bench: Bench) => Promise<Section>> = {
+  cold: async ({ built, site, quick }) => {
+    const samples = quick ? 2 : 5;
+    const synod: { cold: number; warm: number }[] = [];
+    const bare: { cold: number; warm: number }[] = [];
+    for (let i = 0; i < samples; i++) {
+      synod.push(await coldStart(site, 'synod', 10));
+      bare.push(await coldStart(site, 'bare', 10));
+    }
+    const median = (some: typeof synod, which: 'cold' | 'warm') =>
+      quantile(some.map((one) => one[which]).sort(ascending), 0.5);
+    return {
+      figures: {
+        bundle_bytes: built.bundles.synod.bytes,
+        bare_bundle_bytes: built.bundles.bare.bytes,
+        cold_first_update_ms: median(synod, 'cold'),
+        bare_cold_first_update_ms: median(bare, 'cold'),
+        warm_first_update_ms: median(synod, 'warm'),
+        bare_warm_first_update_ms: median(bare, 'warm'),
+      },
+    };
+  },
+
+  alone: async ({ site, crew, quick }) => {
+    const seconds = quick ? 3 : 8;
+    const alone = { seconds, processes: 1, listen: false };
+    return {
+      loads: {
+        bare: told('bare', await bareLoad(site, crew, { seconds, processes: 1 })),
+        request: told('request', await postLoad(site, crew, { ...alone, agents: 1 })),
+        'group-64': told('group-64', await postLoad(site, crew, { ...alone, agents: 64 })),
+      },
+    };
+  },
+
+  processes: async ({ site, crew, quick }) => {
+    const seconds = quick ? 3 : 10;
+    const bare: Record<string, Load> = {};
+    for (const processes of quick ? [16] : [16, 64]) {
+      const name = `bare-processes-${processes}`;
+      bare[name] = told(name, await bareLoad(site, crew, { seconds, processes }));
+    }
+    const { loads } = await manyProcesses(site, crew, 'processes', quick ? [1, 4, 16] : [1, 4, 8, 16, 64], seconds);
+    return { loads: { ...bare, ...loads } };
+  },
+
+  'default-limit': async ({ built, crew, quick }) => {
+    const site = await Site.open(built, null);
+    try {
+      await site.work('synod');
+      return await manyProcesses(site, crew, 'default-limit', quick ? [1, 8] : [1, 2, 4, 6, 8], quick ? 3 : 10);
+    } finally {
+      await site.close();
+    }
+  },
+
+  idle: async ({ site, crew, quick }) => {
+    const seconds = quick ? 10 : 40;
+    return {
+      figures: {
+        idle_events_a_minute_1_reader: await idleEvents(site, crew, 1, seconds),
+        idle_events_a_minute_3_readers: await idleEvents(site, crew, 3, seconds),
+      },
+    };
+  },
+};
+
+async function manyProcesses(
+  site: Site,
+  crew: Crew,
+  name: string,
+  sizes: readonly number[],
+  seconds: number,
+): Promise<Section> {
+  const loads: Record<string, Load> = {};
+  for (const processes of sizes) {
+    const load = await postLoad(site, crew, { processes, agents: 1, listen: true, seconds });
+    loads[`${name}-${processes}`] = told(`${name}-${processes}`, load);
+  }
+  return { loads };
+}
+
+function told(name: string, load: Load): Load {
+  const { per_second: rate, p50_ms: p50, p99_ms: p99, errors_by_cause: errors, retries_by_cause: retries } = load;
+  console.error(
+    `bench: ${name}: ${rate.toFixed(0)}/s, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, errors ${JSON.stringify(errors)}, retries ${JSON.stringify(retries)}`,
+  );
+  return load;
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      quick: { type: 'boolean', default: false },
+      only: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return console.log(HELP);
+  const chosen = values.only === undefined ? SECTIONS : chosenOf(values.only);
+  const started = performance.now();
+  console.error('bench: building');
+  const built = await buildAll();
+  const crew = new Crew(built.agents);
+  const sections: Section[] = [];
+  try {
+    const site = await Site.open(built, 1_000);
+    try {
+      for (const name of chosen) {
+        // On workers of its own; the rest shares one a queue.
+        if (name !== 'cold' && !working) await work(site);
+        console.error(`bench: ${name}`);
+        sections.push(await run[name]({ built, crew, quick: values.quick, site }));
+      }
+    } finally {
+      await site.close();
+    }
+  } finally {
+    crew.end();
+    await built.remove();
+  }
+  console.log(table(sections));
+  const result = summary(sections, { quick: values.quick, seconds: (performance.now() - started) / 1000 });
+  if (!result.ok) process.exitCode = 1;
+  console.log(JSON.stringify(result));
+}
+
+let working = false;
+async function work(site: Site): Promise<void> {
+  await Promise.all([site.work('synod'), site.work('bare')]);
+  working = true;
+}
+
+function chosenOf(only: string): readonly Name[] {
+  const names = only.split(',').map((name) => name.trim());
+  const unknown = names.filter((name) => !SECTIONS.some((section) => section === name));
+  if (unknown.length > 0)
+    throw new Error(`there is no section ${unknown.join(', ')}; there are: ${SECTIONS.join(', ')}`);
+  return SECTIONS.filter((section) => names.includes(section));
+}
+
+process.once('SIGINT', () => process.exit(130));
+process.once('SIGTERM', () => process.exit(143));
+await main().catch((error: unknown) => {
+  console.error(`bench: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+});

@@ -1,0 +1,47 @@
+import { z } from 'zod';
+
+/** What a process of the bench is to do; it prepares, says `ready`, and begins at `go`. */
+export const order = z.discriminatedUnion('kind', [
+  /** Updates on the bench's own workflow, one at a time. */
+  z.object({ kind: z.literal('bare'), address: z.string(), workflowId: z.string(), ...bounds() }),
+  /** `room.post` by so many agents of this process, each one at a time. */
+  z.object({
+    kind: z.literal('post'),
+    address: z.string(),
+    room: z.string(),
+    name: z.string(),
+    agents: z.number(),
+    /** Holds one `receive` beside. */
+    listen: z.boolean(),
+    ...bounds(),
+  }),
+  /** Waits for what a room says, and says nothing. */
+  z.object({ kind: z.literal('idle'), address: z.string(), room: z.string(), seconds: z.number() }),
+]);
+export type Order = z.infer<typeof order>;
+
+function bounds() {
+  return { seconds: z.number(), maxOps: z.number() };
+}
+
+/** What came of it. */
+export const outcome = z.object({
+  kind: z.literal('outcome'),
+  seconds: z.number(),
+  /** Milliseconds of each operation. */
+  latencies: z.array(z.number()),
+  /** What reached the user, by what it said. */
+  errors: z.record(z.string(), z.number()),
+  /** What the client repeated by itself, by cause. */
+  retries: z.record(z.string(), z.number()),
+  /** Entries of the log that its listener was told. */
+  heard: z.number(),
+});
+export type Outcome = z.infer<typeof outcome>;
+
+export const fromProcess = z.discriminatedUnion('kind', [z.object({ kind: z.literal('ready') }), outcome]);
+export const toProcess = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('order'), order }),
+  z.object({ kind: z.literal('go') }),
+]);
+export type ToProcess = z.infer<typeof toProcess>;
