@@ -17,7 +17,10 @@ export type Outcome = StormReport & { readonly problems: readonly string[] };
 export async function stormRoom(clients: readonly Client[], name: string, size: Size): Promise<Outcome> {
   const wire = Wire.room(first(clients), name);
   await wire.ask(say('room.join', 'sender-0', { kind: 'agent', purpose: 'storms' }));
-  const { chain, ...report } = await storm(wire, clients, { ...size, message: (from) => say('room.post', from, { text: 'wind' }) });
+  const { chain, ...report } = await storm(wire, clients, {
+    ...size,
+    message: (from) => say('room.post', from, { text: 'wind' }),
+  });
   const problems = common(report);
   const view = await wire.view();
   const head = headOf(view);
@@ -42,13 +45,17 @@ export async function stormHeldTask(clients: readonly Client[], name: string, si
   });
   const problems = common(report);
   const view = await wire.view();
-  if (view['holder'] !== 'holder' || view['attempt'] !== 1) problems.push(`held by ${String(view['holder'])}, attempt ${String(view['attempt'])}`);
+  if (view['holder'] !== 'holder' || view['attempt'] !== 1)
+    problems.push(`held by ${String(view['holder'])}, attempt ${String(view['attempt'])}`);
   // A losing claim is decided but not logged.
   const accepted = countersOf(view)['accepted'];
   if (accepted !== report.inHistories + 2) problems.push(`${accepted} decided of ${report.inHistories + 2}`);
   if (headOf(view) !== 5) problems.push(`the log's head is ${headOf(view)}, not 5`);
   problems.push(...handedOver(chain.map(({ events }) => events)));
-  for (const [type, answer] of [['task.renew', 'task.renewed'], ['task.complete', 'task.completed']] as const) {
+  for (const [type, answer] of [
+    ['task.renew', 'task.renewed'],
+    ['task.complete', 'task.completed'],
+  ] as const) {
     const [reply] = await wire.ask(say(type, 'holder', { task_id: 'held', attempt: 1 }));
     if (reply?.type !== answer) problems.push(`${type} was answered ${JSON.stringify(reply)}`);
   }
@@ -86,5 +93,8 @@ function handedOver(chain: readonly (readonly Event[])[]): string[] {
   const bad = chain.slice(0, -1).filter((events) => !events.at(-1)?.workflowExecutionContinuedAsNewEventAttributes);
   const end = chain.at(-1)?.at(-1);
   const dead = end?.workflowExecutionFailedEventAttributes ?? end?.workflowExecutionTerminatedEventAttributes;
-  return [...(bad.length > 0 ? [`${bad.length} runs did not hand over`] : []), ...(dead ? ['the workflow has ended'] : [])];
+  return [
+    ...(bad.length > 0 ? [`${bad.length} runs did not hand over`] : []),
+    ...(dead ? ['the workflow has ended'] : []),
+  ];
 }

@@ -32,7 +32,11 @@ export interface StormReport {
 }
 
 /** Signals one workflow from all senders without pause, and accounts for every signal. The workflow must be running. */
-export async function storm(wire: Wire, via: readonly Client[], options: StormOptions): Promise<StormReport & { chain: Run[] }> {
+export async function storm(
+  wire: Wire,
+  via: readonly Client[],
+  options: StormOptions,
+): Promise<StormReport & { chain: Run[] }> {
   const [main] = via;
   if (!main) throw new Error('a storm needs a client');
   const before = received(await wire.view());
@@ -103,7 +107,8 @@ async function caughtUp(wire: Wire, total: number, withinMs: number): Promise<vo
   for (;;) {
     const now = await wire.view().then(received, () => -1);
     if (now >= total) return;
-    if (Date.now() > until) throw new Error(`${wire.workflowId} has handled ${now} of ${total} after ${withinMs / 1000} s`);
+    if (Date.now() > until)
+      throw new Error(`${wire.workflowId} has handled ${now} of ${total} after ${withinMs / 1000} s`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }

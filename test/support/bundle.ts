@@ -11,7 +11,9 @@ const SOURCES = ['workflows', 'src/envelope', 'src/host', 'src/protocols'];
 
 async function sources(folder: string): Promise<string[]> {
   const found = await readdir(path.join(root, folder), { recursive: true });
-  return found.filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts')).map((file) => path.join(folder, file));
+  return found
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+    .map((file) => path.join(folder, file));
 }
 
 async function contentHash(): Promise<string> {

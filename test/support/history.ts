@@ -45,7 +45,9 @@ export function failedTasksOf(runs: readonly Run[]): Record<string, number> {
   for (const { events } of runs) {
     for (const { workflowTaskFailedEventAttributes: failed, workflowTaskTimedOutEventAttributes: timedOut } of events) {
       if (!failed && !timedOut) continue;
-      const cause = failed ? `cause ${failed.cause}: ${failed.failure?.message ?? ''}`.trim() : `timeout ${timedOut?.timeoutType}`;
+      const cause = failed
+        ? `cause ${failed.cause}: ${failed.failure?.message ?? ''}`.trim()
+        : `timeout ${timedOut?.timeoutType}`;
       causes[cause] = (causes[cause] ?? 0) + 1;
     }
   }

@@ -82,7 +82,8 @@ export class Wire {
       taskQueue,
       args: [this.#start],
       workflowIdConflictPolicy: 'USE_EXISTING' as const,
-      workflowIdReusePolicy: this.#type === 'room' ? ('ALLOW_DUPLICATE' as const) : ('ALLOW_DUPLICATE_FAILED_ONLY' as const),
+      workflowIdReusePolicy:
+        this.#type === 'room' ? ('ALLOW_DUPLICATE' as const) : ('ALLOW_DUPLICATE_FAILED_ONLY' as const),
       ...(workflowTaskTimeout === undefined ? {} : { workflowTaskTimeout }),
     };
   }
@@ -104,7 +105,11 @@ export class Wire {
 
   /** The signal `envelope`, starting the workflow where it does not run. */
   async signal(argument: unknown): Promise<void> {
-    await this.#client.workflow.signalWithStart(this.#type, { ...this.#startOptions(), signal: 'envelope', signalArgs: [argument] });
+    await this.#client.workflow.signalWithStart(this.#type, {
+      ...this.#startOptions(),
+      signal: 'envelope',
+      signalArgs: [argument],
+    });
   }
 
   async receiveRaw(argument: unknown): Promise<unknown> {
@@ -116,8 +121,12 @@ export class Wire {
   }
 
   /** Reads on until an event satisfies `wanted`, and returns it. */
-  async until(wanted: (envelope: Envelope) => boolean, agents: readonly string[] = ['*'], after = 0): Promise<Envelope> {
-    for (let next = after; ; ) {
+  async until(
+    wanted: (envelope: Envelope) => boolean,
+    agents: readonly string[] = ['*'],
+    after = 0,
+  ): Promise<Envelope> {
+    for (let next = after; ;) {
       const page = await this.receive({ agents, after: next, wait_seconds: 20 });
       const found = page.events.find((event) => wanted(event.envelope));
       if (found) return found.envelope;
@@ -128,7 +137,7 @@ export class Wire {
   /** The whole log that is kept. */
   async log(): Promise<Received['events']> {
     const events: Received['events'] = [];
-    for (let after = 0; ; ) {
+    for (let after = 0; ;) {
       const page = await this.receive({ agents: ['*'], after });
       events.push(...page.events);
       if (page.next === after) return events;
