@@ -171,3 +171,26 @@ export async function failing(work: Promise<unknown>): Promise<{ type: string; m
   if ('value' in answer) throw new Error(`it did not fail: ${JSON.stringify(answer.value)?.slice(0, 300)}`);
   return failureOf(answer.error);
 }
+
+/** FAILED_PRECONDITION, ABORTED, RESOURCE_EXHAUSTED, UNAVAILABLE, and NOT_FOUND of a run that hands over. */
+const AGAIN: readonly unknown[] = [9, 10, 8, 14, 5];
+
+function maySendAgain(error: unknown): boolean {
+  for (let e: unknown = error; e instanceof Error; e = e.cause) {
+    if ('type' in e && (e.type === 'draining' || e.type === 'AcceptedUpdateCompletedWorkflow')) return true;
+    if ('code' in e && AGAIN.includes(e.code)) return true;
+  }
+  return false;
+}
+
+/** Sends the same again on what the contract says is passing, with jitter. */
+export async function retried<T>(work: () => Promise<T>): Promise<T> {
+  for (let left = 200; ; left--) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!maySendAgain(error) || left === 0) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 5 + Math.random() * 45));
+    }
+  }
+}

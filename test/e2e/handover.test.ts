@@ -1,0 +1,142 @@
+import type { Client } from '@temporalio/client';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { failedTasksOf, runsOf } from '../support/history.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { retried, say, Wire, type Envelope } from '../support/wire.ts';
+
+// The server suggests continue-as-new so early that a short test has many of them.
+const SUGGESTED_EVENTS = 100;
+const SENDERS = 6;
+const READERS = 3;
+const POSTS_A_SENDER = 60;
+
+let stack: Stack;
+let clients: Client[];
+
+beforeAll(async () => {
+  stack = await startStack({
+    server: { extraArgs: ['--dynamic-config-value', `limit.historyCount.suggestContinueAsNew=${SUGGESTED_EVENTS}`] },
+  });
+  clients = await Promise.all(Array.from({ length: SENDERS + READERS }, () => stack.connect()));
+});
+afterAll(() => stack.stop());
+
+function clientOf(i: number): Client {
+  return clients[i] ?? stack.client;
+}
+
+describe('a room that hands over again and again', () => {
+  it('keeps every acknowledged message once and in order, for all readers', { timeout: 120_000 }, async () => {
+    const total = SENDERS * POSTS_A_SENDER;
+    const posts = (events: readonly Envelope[]): string[] =>
+      events.flatMap((e) => (e.type === 'room.post' ? [`${e.from} ${String(e['text'])}`] : []));
+    await Wire.room(stack.client, 'relay').ask(say('room.join', 'host', { kind: 'agent', purpose: 'opens' }));
+
+    const readers = Array.from({ length: READERS }, async (_, i) => {
+      const wire = Wire.room(clientOf(SENDERS + i), 'relay');
+      const seqs: number[] = [];
+      const seen: Envelope[] = [];
+      for (let after = 0, ended = 0; posts(seen).length < total;) {
+        const page = await retried(() => wire.receive({ reader: `r-${i}`, agents: ['*'], after, wait_seconds: 20 }));
+        expect(page.truncated).toBe(false);
+        ended += page.retry_after_seconds === undefined ? 0 : 1;
+        for (const { seq, envelope } of page.events) {
+          seqs.push(seq);
+          seen.push(envelope);
+        }
+        after = page.next;
+        if (ended > 10_000) throw new Error('a reader is turned away for ever');
+      }
+      return { seqs, posts: posts(seen) };
+    });
+    const acknowledged = await Promise.all(
+      Array.from({ length: SENDERS }, async (_, i) => {
+        const wire = Wire.room(clientOf(i), 'relay');
+        const sent: string[] = [];
+        for (let n = 0; n < POSTS_A_SENDER; n++) {
+          const message = say('room.post', `s-${i}`, { text: String(n) });
+          // Half by update, half by signal: a signal is acknowledged by the server alone.
+          if (i % 2 === 0) {
+            const [reply] = await retried(() => wire.ask(message));
+            expect(reply).toMatchObject({ type: 'room.accepted', in_reply_to: message.id });
+          } else await wire.signal(message);
+          sent.push(`s-${i} ${n}`);
+        }
+        return sent;
+      }),
+    );
+    const read = await Promise.all(readers);
+    const [first] = read;
+    for (const { seqs, posts: order } of read) {
+      expect(seqs).toEqual(seqs.map((_, at) => at + 1));
+      expect(order).toEqual(first?.posts);
+    }
+    expect([...(first?.posts ?? [])].sort()).toEqual(acknowledged.flat().sort());
+    for (const [i, sent] of acknowledged.entries()) {
+      expect(first?.posts.filter((post) => post.startsWith(`s-${i} `))).toEqual(sent);
+    }
+    const runs = await runsOf(stack.client, 'synod:relay:room');
+    console.info(
+      `handover: ${total} posts over ${runs.length} runs, the longest of ${Math.max(...runs.map((r) => r.events.length))} events; failed tasks ${JSON.stringify(failedTasksOf(runs))}`,
+    );
+    expect(runs.length).toBeGreaterThan(3);
+  });
+});
+
+describe('a task that hands over', () => {
+  it('keeps its lease, its token, its answers and its deadline', { timeout: 120_000 }, async () => {
+    const task = Wire.task(stack.client, 'relay', 'held');
+    const announce = say('task.announce', 'producer', {
+      task_id: 'held',
+      title: 'long',
+      claim_seconds: 600,
+      lease_seconds: 600,
+    });
+    await task.ask(announce);
+    const claim = say('task.claim', 'holder', { task_id: 'held' });
+    const granted = await task.ask(claim);
+    const runsBefore = (await runsOf(stack.client, task.workflowId)).length;
+    for (let round = 0; (await runsOf(stack.client, task.workflowId)).length < runsBefore + 3; round++) {
+      expect(round).toBeLessThan(100);
+      const [reply] = await retried(() => task.ask(say('task.claim', `late-${round}`, { task_id: 'held' })));
+      expect(reply).toMatchObject({ type: 'task.closed', holder: 'holder', attempt: 1 });
+      await task.signal(say('task.claim', `later-${round}`, { task_id: 'held' }));
+    }
+    expect(await retried(() => task.ask(claim))).toEqual(granted);
+    expect((await retried(() => task.ask({ ...announce, title: 'other' })))[0]).toMatchObject({
+      code: 'idempotency_conflict',
+    });
+
+    const [renewed] = await retried(() =>
+      task.ask(say('task.renew', 'holder', { task_id: 'held', attempt: 1, lease_seconds: 3 })),
+    );
+    expect(renewed).toMatchObject({ type: 'task.renewed', attempt: 1, lease_seconds: 3 });
+    // A hand-over with the deadline and a waiting reader pending.
+    const { head } = (await task.view())['log'] as { head: number };
+    const waiting = (async (): Promise<Envelope> => {
+      for (let after = head; ;) {
+        const page = await retried(() => task.receive({ agents: ['watcher'], after, wait_seconds: 20 }));
+        const expired = page.events.find(({ envelope }) => envelope.type === 'task.expired');
+        if (expired) return expired.envelope;
+        after = page.next;
+      }
+    })();
+    const runsNow = (await runsOf(stack.client, task.workflowId)).length;
+    await Promise.all(
+      Array.from({ length: 150 }, (_, i) => task.signal(say('task.claim', `crowd-${i}`, { task_id: 'held' }))),
+    );
+    const expired = await waiting;
+    expect(expired).toMatchObject({ holder: 'holder', attempt: 1 });
+    const lateMs = Date.parse(String(expired['ts'])) - Date.parse(String(renewed?.['lease_expires_at']));
+    expect(lateMs).toBeGreaterThanOrEqual(0);
+    expect(lateMs).toBeLessThan(2_000);
+    const runs = await runsOf(stack.client, task.workflowId);
+    expect(runs.length).toBeGreaterThan(runsNow);
+    expect(
+      (await retried(() => task.ask(say('task.complete', 'holder', { task_id: 'held', attempt: 1 }))))[0],
+    ).toMatchObject({ code: 'stale_token' });
+    const log = await retried(() => task.log());
+    expect(log.map(({ seq }) => seq)).toEqual(log.map((_, i) => i + 1));
+    expect(log.filter(({ envelope }) => envelope.type === 'task.ack')).toHaveLength(1);
+  });
+});
