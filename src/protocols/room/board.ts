@@ -31,7 +31,12 @@ export const emptyBoard: Board = { sources: {}, size: 0, truncated: false };
 
 /** The last sequence number of the source of a publication, 0 where it is unknown. */
 export function lastSeq(board: Board, publication: Publication): number {
-  return knownOf(board, publication)?.seq ?? 0;
+  return fromEarlierLife(board, publication) ? Infinity : (knownOf(board, publication)?.seq ?? 0);
+}
+
+/** A late repeat of a source whose name was taken anew since: its numbers are none of the present one's. */
+function fromEarlierLife({ sources }: Board, { source: id, life = Infinity }: Publication): boolean {
+  return Object.hasOwn(sources, id) && life < (sources[id]?.life ?? life);
 }
 
 /** What is known of a source; nothing of one whose name was taken anew, since its numbers start over. */
@@ -42,6 +47,7 @@ function knownOf({ sources }: Board, { source: id, life }: Publication): Source 
 
 /** The board after a publication; the oldest final sources go where there is no room left. */
 export function record(board: Board, publication: Publication, now: number): Board {
+  if (fromEarlierLife(board, publication)) return board;
   const known = knownOf(board, publication);
   const before = Object.hasOwn(board.sources, publication.source) ? board.sources[publication.source] : undefined;
   const life = publication.life ?? known?.life;

@@ -1,0 +1,233 @@
+import { describe, expect, it } from 'vitest';
+import { held, TaskDrive } from './task.fixture.ts';
+
+describe('task.announce', () => {
+  it('is logged for the room with attempt 1', () => {
+    const task = new TaskDrive();
+    const logged: unknown[] = [];
+    task.host.receive({ agents: ['zoe'], after: 0, wait_seconds: 0, limit: 1 }, 0, ({ events }) =>
+      logged.push(...events),
+    );
+    expect(logged).toMatchObject([
+      { seq: 1, envelope: { type: 'task.announce', from: 'ann', attempt: 1, priority: 3 } },
+    ]);
+    expect(logged).not.toHaveProperty('0.envelope.to');
+  });
+
+  it('stands on the board until the task is final', () => {
+    const task = new TaskDrive({ priority: 1, capabilities: ['sort'] });
+    const row = { id: 't', kind: 'task', priority: 1, capabilities: ['sort'] };
+    expect(task.host.row).toEqual({ ...row, status: 'open', since: '1970-01-01T00:00:00.000Z' });
+    task.at(5).say('bob', 'claim');
+    expect(task.host.row).toEqual({ ...row, status: 'held', holder: 'bob', since: '1970-01-01T00:00:05.000Z' });
+    task.say('bob', 'complete', { attempt: 1 });
+    expect(task.host.row).toEqual({ ...row, status: 'completed', since: '1970-01-01T00:00:05.000Z' });
+  });
+});
+
+describe('task.claim', () => {
+  it('acknowledges the first and closes for the room; the lease starts at the grant', () => {
+    const task = new TaskDrive().at(10);
+    const [ack, closed] = task.say('bob', 'claim');
+    expect(ack).toMatchObject({
+      type: 'task.ack',
+      to: 'bob',
+      attempt: 1,
+      lease_seconds: 300,
+      lease_expires_at: '1970-01-01T00:05:10.000Z',
+    });
+    expect(closed).toMatchObject({ type: 'task.closed', reason: 'claimed', holder: 'bob' });
+    expect(closed).not.toHaveProperty('to');
+  });
+
+  it('of eight at once acknowledges one and tells seven who holds it', () => {
+    const task = new TaskDrive();
+    const agents = Array.from({ length: 8 }, (_, i) => `w${i}`);
+    const replies = task.host.request(
+      agents.map((from) => ({ id: 'c', ts: '', type: 'task.claim', from, task_id: 't' })),
+      0,
+    );
+    expect(replies.map((each) => each.map(({ type }) => type))).toEqual([
+      ['task.ack', 'task.closed'],
+      ...agents.slice(1).map(() => ['task.closed']),
+    ]);
+    for (const [i, [reply]] of replies.slice(1).entries()) {
+      expect(reply).toMatchObject({ to: agents[i + 1], reason: 'claimed', holder: 'w0', attempt: 1 });
+    }
+    expect(task.emitted()).toEqual(['task.ack 1', 'task.closed 1']);
+  });
+
+  it('of the holder itself tells it that it holds it', () => {
+    expect(held().say('bob', 'claim')).toMatchObject([{ type: 'task.closed', to: 'bob', holder: 'bob' }]);
+  });
+
+  it.each([
+    [300, 'task.ack 1'],
+    [0.001, 'task.ack 1'],
+    [300.001, 'error invalid_envelope'],
+  ])('for %d s of the announced 300 gets %s', (lease_seconds, answer) => {
+    const task = new TaskDrive();
+    expect(task.told('bob', 'claim', { lease_seconds })[0]).toBe(answer);
+    expect(task.view('status')).toBe(answer === 'task.ack 1' ? 'held' : 'open');
+  });
+});
+
+describe('task.renew', () => {
+  it.each([
+    [-1, 'task.renewed 1'],
+    [0, 'error stale_token'],
+    [1, 'error stale_token'],
+  ])('%d ms from the end of the lease gets %s', (offset, answer) => {
+    const task = held();
+    task.now = 300_000 + offset;
+    expect(task.told('bob', 'renew', { attempt: 1 })).toEqual([answer]);
+  });
+
+  it('never goes beyond now and the lease, however often', () => {
+    const task = held().at(100);
+    for (let i = 0; i < 5; i++) {
+      expect(task.say('bob', 'renew', { attempt: 1 })).toMatchObject([
+        { lease_seconds: 300, lease_expires_at: '1970-01-01T00:06:40.000Z' },
+      ]);
+    }
+    expect(task.emitted()).toEqual([]);
+    expect(task.at(399.999).view('status')).toBe('held');
+    expect(task.at(400).view('status')).toBe('open');
+  });
+
+  it('may shorten the lease, not lengthen it past the announced', () => {
+    const task = held();
+    expect(task.told('bob', 'renew', { attempt: 1, lease_seconds: 301 })).toEqual(['error invalid_envelope']);
+    expect(task.told('bob', 'renew', { attempt: 1, lease_seconds: 10 })).toEqual(['task.renewed 1']);
+    expect(task.at(10).emitted()).toEqual(['task.expired 1', 'task.announce 2']);
+  });
+
+  it('may fail more than once within one lease without losing it', () => {
+    const task = held({ lease_seconds: 30 });
+    for (const second of [10, 20]) task.at(second).say('bob', 'renew', { attempt: 7 });
+    expect(task.at(29).told('bob', 'renew', { attempt: 1 })).toEqual(['task.renewed 1']);
+  });
+});
+
+describe.each(['renew', 'complete', 'fail', 'release'])('task.%s', (verb) => {
+  const more: { [field: string]: string } = verb === 'fail' ? { reason: 'so' } : {};
+
+  it('with an older attempt is stale, with a newer one than was issued invalid', () => {
+    const task = held().at(300);
+    task.say('bob', 'claim');
+    expect(task.told('bob', verb, { attempt: 1, ...more })).toEqual(['error stale_token']);
+    expect(task.told('bob', verb, { attempt: 3, ...more })).toEqual(['error invalid_envelope']);
+    expect(task.view('status')).toBe('held');
+  });
+
+  it('of another agent is refused with the holder named', () => {
+    const task = held();
+    const [error] = task.say('cleo', verb, { attempt: 1, ...more });
+    expect(error).toMatchObject({ code: 'not_holder' });
+    expect(error?.['reason']).toContain('bob');
+    expect(task.view('status')).toBe('held');
+  });
+
+  it('of nobody’s task is refused', () => {
+    expect(new TaskDrive().told('bob', verb, { attempt: 1, ...more })).toEqual(['error not_holder']);
+  });
+
+  it('of the producer or an operator counts no more than anybody’s', () => {
+    for (const from of ['ann', 'operator:jo']) {
+      expect(held().told(from, verb, { attempt: 1, ...more })).toEqual(['error not_holder']);
+    }
+  });
+
+  it('after the end is closed, whatever the attempt', () => {
+    for (const attempt of [1, 2, 9]) {
+      const task = held();
+      task.say('bob', 'complete', { attempt: 1 });
+      expect(task.told('cleo', verb, { attempt, ...more })).toEqual(['error closed']);
+    }
+  });
+});
+
+describe('task.complete', () => {
+  it('ends the task for the room, with the result', () => {
+    const [reply] = held().say('bob', 'complete', { attempt: 1, result: { n: [1, null] } });
+    expect(reply).toMatchObject({ type: 'task.completed', holder: 'bob', attempt: 1, result: { n: [1, null] } });
+    expect(reply).not.toHaveProperty('to');
+  });
+
+  it('of an old holder is refused and its result not recorded', () => {
+    const task = held().at(300);
+    task.say('cleo', 'claim');
+    expect(task.told('bob', 'complete', { attempt: 1, result: 'old' })).toEqual(['error stale_token']);
+    task.say('cleo', 'complete', { attempt: 2, result: 'new' });
+    expect(task.view('outcome')).toMatchObject({ holder: 'cleo', result: 'new' });
+  });
+
+  it('is told to a holder that starts again as closed, with the outcome', () => {
+    const task = held();
+    task.say('bob', 'complete', { attempt: 1 });
+    expect(task.told('bob', 'claim')).toEqual(['error closed']);
+  });
+});
+
+describe('task.fail', () => {
+  it('announces again with the next attempt', () => {
+    const task = held();
+    expect(task.told('bob', 'fail', { attempt: 1, reason: 'no ink' })).toEqual(['task.announce 2']);
+    expect(task.told('cleo', 'claim')[0]).toBe('task.ack 2');
+  });
+
+  it('without retry ends the task with its reason, and calls for attention', () => {
+    const task = held();
+    expect(task.say('bob', 'fail', { attempt: 1, reason: 'no ink', retry: false })).toMatchObject([
+      { type: 'task.failed', reason: 'no ink', holder: 'bob' },
+    ]);
+    expect(task.host.effects).toMatchObject([{ name: 'escalate', input: { type: 'task.failed' } }]);
+  });
+
+  it('of the last attempt exhausts them', () => {
+    const task = held({ max_attempts: 1 });
+    expect(task.say('bob', 'fail', { attempt: 1, reason: 'no ink' })).toMatchObject([
+      { type: 'task.failed', reason: 'attempts_exhausted', attempt: 1 },
+    ]);
+    expect(task.view('status')).toBe('failed');
+  });
+});
+
+describe('task.release', () => {
+  it('announces at once with the next attempt', () => {
+    const task = held();
+    expect(task.told('bob', 'release', { attempt: 1 })).toEqual(['task.announce 2']);
+    expect(task.view('claim_expires_at')).toBe('1970-01-01T00:01:00.000Z');
+  });
+
+  it('is no failure: also past max_attempts, where a later expiry ends the task', () => {
+    const task = held({ max_attempts: 1 });
+    expect(task.told('bob', 'release', { attempt: 1 })).toEqual(['task.announce 2']);
+    expect(task.told('bob', 'claim')[0]).toBe('task.ack 2');
+    task.emitted();
+    expect(task.at(300).emitted()).toEqual(['task.expired 2', 'task.failed 2']);
+  });
+});
+
+describe('task.cancel', () => {
+  it.each(['ann', 'operator:jo'])('of %s ends the task, open or held', (from) => {
+    for (const task of [new TaskDrive(), held()]) {
+      const [reply] = task.say(from, 'cancel', { reason: 'not needed' });
+      expect(reply).toMatchObject({ type: 'task.cancelled', reason: 'not needed' });
+      expect(reply).not.toHaveProperty('to');
+      expect(task.told('bob', 'complete', { attempt: 1 })).toEqual(['error closed']);
+    }
+  });
+
+  it.each(['bob', 'cleo', 'ann2', 'operator'])('of %s is unauthorized', (from) => {
+    const task = held();
+    expect(task.told(from, 'cancel')).toEqual(['error unauthorized']);
+    expect(task.view('status')).toBe('held');
+  });
+
+  it('after the end is closed, for anybody', () => {
+    const task = held();
+    task.say('bob', 'complete', { attempt: 1 });
+    expect(task.told('zoe', 'cancel')).toEqual(['error closed']);
+  });
+});
