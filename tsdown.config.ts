@@ -8,7 +8,11 @@ const entries: Record<string, string> = {
 };
 const cli = 'src/cli/main.ts';
 /** On its own, so that it shares no chunk with code of Node, and what it sets up first really comes first. */
-const workflows = 'workflows/index.ts';
+const sandbox = {
+  workflows: 'workflows/index.ts',
+  merged: 'workflows/merged.ts',
+  preload: 'workflows/preload.ts',
+};
 
 const common = {
   platform: 'node',
@@ -23,6 +27,6 @@ const common = {
 
 export default defineConfig([
   { ...common, entry: entries, format: ['esm', 'cjs'], dts: true, clean: true },
-  { ...common, entry: { workflows }, format: ['esm', 'cjs'], dts: true, clean: false },
+  { ...common, entry: sandbox, format: ['esm', 'cjs'], dts: true, clean: false },
   { ...common, entry: { cli }, format: 'esm', dts: false, clean: false },
 ]);

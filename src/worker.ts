@@ -1,34 +1,25 @@
-import { fileURLToPath } from 'node:url';
 import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
-import { createActivities } from '../activities/index.ts';
 import { DEFAULT_TASK_QUEUE } from './envelope/address.ts';
+import { SynodPlugin } from './plugin.ts';
+
+/** Workflows kept in memory at once; without a bound the worker's memory grows with the tasks. */
+const MAX_CACHED_WORKFLOWS = 1_000;
 
 /** Options of {@link createWorker}; whatever else a Temporal worker takes passes through. */
-export type SynodWorkerOptions = Omit<WorkerOptions, 'taskQueue' | 'activities' | 'workflowsPath'> & {
+export type SynodWorkerOptions = Omit<WorkerOptions, 'taskQueue'> & {
   readonly connection: NativeConnection;
   /** Default `synod`. */
   readonly taskQueue?: string;
-  /** Activities of your own, beside Synod's. */
-  readonly activities?: object;
 };
 
-/** Where the workflows are: among the sources, or beside this file as built. */
-function workflowsPath(): string {
-  const here = import.meta.url;
-  const extension = here.slice(here.lastIndexOf('.'));
-  return fileURLToPath(new URL(extension === '.ts' ? '../workflows/index.ts' : `./workflows${extension}`, here));
-}
-
-/** A ready worker with all workflows and activities of Synod. */
+/** A ready worker with all workflows and activities of Synod. Give a {@link SynodPlugin} of your own for its options. */
 export async function createWorker(options: SynodWorkerOptions): Promise<Worker> {
-  const { bundlerOptions, activities, taskQueue = DEFAULT_TASK_QUEUE, ...rest } = options;
+  const { plugins = [], taskQueue = DEFAULT_TASK_QUEUE } = options;
+  const own = plugins.some((plugin) => plugin instanceof SynodPlugin);
   return await Worker.create({
-    maxCachedWorkflows: 1_000,
-    ...rest,
-    ...(rest.workflowBundle
-      ? {}
-      : { workflowsPath: workflowsPath(), bundlerOptions: { preloadModules: ['zod'], ...bundlerOptions } }),
+    maxCachedWorkflows: MAX_CACHED_WORKFLOWS,
+    ...options,
     taskQueue,
-    activities: { ...createActivities(), ...activities },
+    plugins: own ? plugins : [...plugins, new SynodPlugin()],
   });
 }

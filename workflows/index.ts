@@ -1,5 +1,5 @@
 /** The workflow types of Synod. In a workflows file of your own: `export * from 'synod/workflows'`. */
-import './jitless.ts';
+import './preload.ts';
 
 export { room } from './room.ts';
 export { taskLease } from './taskLease.ts';
