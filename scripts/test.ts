@@ -6,10 +6,11 @@ import { ensureExecutable } from '../src/dev/find.ts';
 import { messageOf } from '../src/dev/log.ts';
 import { add, summary, zero } from './runners/counts.ts';
 import type { Counts, Runner } from './runners/counts.ts';
+import { pytest } from './runners/python.ts';
 import { vitest } from './runners/vitest.ts';
 
 /** In this order. Arguments of `npm test --` go to the first one alone, unless `--only=NAME` chooses another. */
-const RUNNERS: readonly [Runner, ...Runner[]] = [vitest];
+const RUNNERS: readonly [Runner, ...Runner[]] = [vitest, pytest];
 
 /** In CI nothing may be left out because a tool is missing. */
 const strict = ['1', 'true'].includes(process.env['CI'] ?? '');

@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { messageOf } from '../../src/dev/log.ts';
+import { startStack } from '../../test/support/stack.ts';
+import { root, run } from '../run.ts';
+import { zero } from './counts.ts';
+import type { Counts, Runner } from './counts.ts';
+
+const folder = path.join(root, 'test/python');
+const requirements = path.join(folder, 'requirements.txt');
+const venv = path.join(root, '.venv');
+const python = process.platform === 'win32' ? path.join(venv, 'Scripts/python.exe') : path.join(venv, 'bin/python');
+/** What has been installed into the venv: the hash of the requirements. */
+const stamp = path.join(venv, '.requirements');
+
+/** The wire client in Python: it knows the contract alone. A server and a worker run for it. */
+export const pytest: Runner = {
+  name: 'python',
+  async missing() {
+    const { code, output } = await run(
+      'python3',
+      ['-c', 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))'],
+      { capture: true },
+    );
+    if (code === 0) return undefined;
+    const why = output.trim().split('\n').at(-1);
+    return `Python 3.10 or newer with venv is missing${why ? ` (${why})` : ''}: install python3 and python3-venv`;
+  },
+  async run({ folder: reports, strict }) {
+    const unusable = await prepare();
+    if (unusable !== undefined) {
+      const problem = `python: the packages of test/python/requirements.txt cannot be installed: ${unusable}`;
+      if (strict) return { ...zero, failed: 1, problems: [problem] };
+      console.log(`skipped ${problem}`);
+      return { ...zero, skipped: 1 };
+    }
+    const report = path.join(reports, 'pytest.xml');
+    const code = await tests(report);
+    return await readFile(report, 'utf8').then(
+      (xml) => countJunit(xml, code),
+      (error: unknown) => ({ ...zero, failed: 1, problems: [`pytest left no report: ${messageOf(error)}`] }),
+    );
+  },
+};
+
+async function tests(report: string): Promise<number> {
+  const stack = await startStack();
+  const before = { ...process.env };
+  // A child inherits the environment.
+  Object.assign(process.env, { TEMPORAL_ADDRESS: stack.server.address, PYTHONDONTWRITEBYTECODE: '1' });
+  try {
+    return (await run(python, ['-m', 'pytest', '-p', 'no:cacheprovider', '-q', `--junitxml=${report}`, folder])).code;
+  } finally {
+    process.env = before;
+    await stack.stop();
+  }
+}
+
+/** Makes the venv what requirements.txt asks for; returns why it cannot. */
+async function prepare(): Promise<string | undefined> {
+  const wanted = createHash('sha256')
+    .update(await readFile(requirements))
+    .digest('hex');
+  if ((await readFile(stamp, 'utf8').catch(() => '')) === wanted) return undefined;
+  console.log('synod: installing the Python packages of the tests into .venv');
+  const made = await run('python3', ['-m', 'venv', '--clear', venv], { capture: true });
+  if (made.code !== 0) return lastLine(made.output);
+  const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--quiet', '-r', requirements];
+  const installed = await run(python, pip, { capture: true });
+  if (installed.code !== 0) return lastLine(installed.output);
+  await writeFile(stamp, wanted);
+  return undefined;
+}
+
+function lastLine(output: string): string {
+  return output.trim().split('\n').at(-1) ?? '';
+}
+
+/**
+ * The counts of a JUnit report of pytest. An error in a fixture or a file that cannot be loaded is a failure, and so is a
+ * run without a test.
+ */
+export function countJunit(xml: string, exitCode: number): Counts {
+  const suite = /<testsuite\s[^>]*>/.exec(xml)?.[0] ?? '';
+  const figure = (name: string): number => Number(new RegExp(`\\s${name}="(\\d+)"`).exec(suite)?.[1] ?? Number.NaN);
+  const [tests, failures, errors, skipped] = [figure('tests'), figure('failures'), figure('errors'), figure('skipped')];
+  const failed = failures + errors;
+  if (Number.isNaN(tests + failed + skipped)) return { ...zero, failed: 1, problems: ['pytest left no usable report'] };
+  if (tests === 0) return { ...zero, failed: 1, problems: ['pytest found no test'] };
+  const counts = { passed: tests - failed - skipped, failed, skipped, problems: [] };
+  if (exitCode === 0 || failed > 0) return counts;
+  return { ...counts, failed: 1, problems: [`pytest ended with exit code ${exitCode} although no test failed`] };
+}
