@@ -10,6 +10,9 @@ import { classify } from './faults.ts';
 import { Reader } from './reader.ts';
 import { backoff, pause } from './timing.ts';
 
+/** A call that has been repeated so often, for some five seconds, is worth a warning. */
+const TELLING_ATTEMPT = 9;
+
 const publicState = z.record(z.string(), json);
 
 /** What the agents of one process share for one Temporal client and task queue: one channel and one reader a workflow. */
@@ -85,6 +88,11 @@ export class Hub {
   }
 
   #retried(about: Parameters<OnRetry>[0]): void {
+    if (about.attempt === TELLING_ATTEMPT) {
+      process.emitWarning(
+        `synod: still trying to reach ${about.workflowId}: ${String(about.error)}; is the server up, and a worker?`,
+      );
+    }
     for (const observer of this.#observers) observer(about);
   }
 }

@@ -16,6 +16,9 @@ const received: z.ZodType<Received> = z.object({
   retry_after_seconds: z.number().optional(),
 });
 
+/** What cannot mend by itself is warned of at first, and then about once a minute. */
+const FAILURES_A_WARNING = 30;
+
 /** Somebody of this process who reads a log. */
 export interface Listener {
   /** For whom it reads; {@link EVERYONE} for everything. */
@@ -76,8 +79,9 @@ export class Reader {
       } catch (error) {
         const fault = classify(error);
         // A workflow that is not there yet, or not there any more, may come: a room is started by its first message.
-        if (fault.kind === 'fatal')
+        if (fault.kind === 'fatal' && failures % FAILURES_A_WARNING === 0) {
           process.emitWarning(`synod: reading ${this.#workflowId} failed: ${String(fault.error)}`);
+        }
         await pause(backoff(failures++), this.#interrupt.signal);
       }
     }
