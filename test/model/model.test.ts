@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { brokenProtocols } from '../../src/protocols/task-lease/broken.fixture.ts';
+import { explore, type Scope } from './explore.ts';
+import { taskScope, type TaskScopeOptions } from './scopes/taskLease.ts';
+
+const small: TaskScopeOptions = { agents: ['bob', 'cleo'], messages: 3, claimsEach: 2, maxAttempts: 2 };
+const limits = { maxStates: 100_000 };
+
+/** Counts from 0 to 3 by one or by two; 3 is what must not be. */
+const counting: Scope<number> = {
+  name: 'counting',
+  start: () => ({ label: 'start', next: 0, broken: [] }),
+  *moves(n) {
+    for (const step of [1, 2].filter((each) => n + each <= 3)) {
+      yield { label: `add ${step}`, next: n + step, broken: n + step === 3 ? ['never three'] : [] };
+    }
+  },
+  key: String,
+};
+
+describe('the explorer', () => {
+  it('reaches every state once, and tells the shortest way to what is broken', () => {
+    expect(explore(counting, limits)).toEqual({
+      name: 'counting',
+      states: 4,
+      transitions: 5,
+      exhausted: true,
+      violations: 2,
+      examples: [{ property: 'never three', path: ['start', 'add 1', 'add 2'] }],
+    });
+  });
+
+  it('says when it gave up', () => {
+    expect(explore(counting, { maxStates: 3 })).toMatchObject({ states: 3, exhausted: false });
+    expect(explore(counting, { maxStates: 4 })).toMatchObject({ states: 4, exhausted: true });
+  });
+});
+
+describe('the task lease', () => {
+  it('breaks nothing in a small world, all of which is reached', () => {
+    const result = explore(taskScope('small', small), limits);
+    expect(result).toMatchObject({ exhausted: true, violations: 0, examples: [] });
+    // A world without messages, expiries or repeats would be much smaller.
+    expect(result.states).toBeGreaterThan(500);
+    expect(result.transitions).toBeGreaterThan(5 * result.states);
+  });
+
+  it('breaks nothing where the announcement expires', () => {
+    const result = explore(taskScope('expiring', { ...small, messages: 2, expiresTicks: 3 }), limits);
+    expect(result).toMatchObject({ exhausted: true, violations: 0 });
+  });
+
+  // A millisecond is no tick of this world's clock: the schedules of the properties find that one.
+  it.each(brokenProtocols.filter(({ breaks }) => breaks !== 'no early expiry'))('is caught with $name', (broken) => {
+    const { protocol, breaks } = broken;
+    const result = explore(taskScope('broken', { ...small, protocol }), limits);
+    expect(result.violations).toBeGreaterThan(0);
+    expect(result.examples.map(({ property }) => property)).toContain(breaks);
+  });
+});

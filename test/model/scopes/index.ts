@@ -1,0 +1,29 @@
+import { explore, type Limits, type Result } from '../explore.ts';
+import { taskScope } from './taskLease.ts';
+
+/** One world to explore. */
+export interface Entry {
+  readonly name: string;
+  /** What is in it, in a line. */
+  readonly about: string;
+  readonly run: (limits: Limits) => Result;
+}
+
+const agents = ['bob', 'cleo'];
+
+/** Every scope that `npm run model` explores. A later protocol adds its own here. */
+export const scopes: readonly Entry[] = [
+  {
+    name: 'task-lease',
+    about: 'two agents and a producer, one task of two attempts, five messages, any repeats',
+    run: (limits) => explore(taskScope('task-lease', { agents, messages: 5, claimsEach: 2, maxAttempts: 2 }), limits),
+  },
+  {
+    name: 'task-lease-expiring',
+    about: 'the same with an announcement that expires, four messages, any repeats',
+    run: (limits) => {
+      const options = { agents, messages: 4, claimsEach: 2, maxAttempts: 2, expiresTicks: 3 };
+      return explore(taskScope('task-lease-expiring', options), limits);
+    },
+  },
+];
