@@ -106,17 +106,14 @@ describe('a lease of 300 seconds', () => {
       await env.sleep(end + offset - (await env.currentTimeMs()));
       const [reply] = await wire.ask(say('task.renew', 'w', { task_id: name, attempt: 1 }));
       const expired = await logOf(wire, 'task.expired');
-      if (reply?.type === 'task.renewed') {
-        // The new lease counts from when the renewal was handled, never from the old end.
-        expect(timeOf(reply, 'lease_expires_at') - 300_000).toBeLessThan(end);
-        expect(expired).toEqual([]);
-      } else {
-        expect(reply).toMatchObject({ code: 'stale_token' });
-        expect(timeOf(expired[0] as Envelope)).toBeGreaterThanOrEqual(end);
-      }
-      console.info(
-        `integration: asked ${offset} ms from the end: ${reply?.type === 'task.renewed' ? 'renewed' : 'too late'}`,
+      const renewed = reply?.type === 'task.renewed';
+      // The new lease counts from when the renewal was handled, never from the old end.
+      const handled = renewed ? timeOf(reply, 'lease_expires_at') - 300_000 : timeOf(expired[0] as Envelope);
+      expect(handled < end).toBe(renewed);
+      expect({ answer: reply?.['code'] ?? reply?.type, expired: expired.length }).toEqual(
+        renewed ? { answer: 'task.renewed', expired: 0 } : { answer: 'stale_token', expired: 1 },
       );
+      console.info(`integration: asked ${offset} ms from the end: ${renewed ? 'renewed' : 'too late'}`);
     },
   );
 
@@ -199,11 +196,8 @@ describe('a task that has ended', () => {
     await env.sleep('11 s');
     const result = await wire.result();
     expect(result.outcome).toEqual(completed[0]);
-    expect(result.opened).toEqual({
-      from: 'producer',
-      idempotency_key: expect.any(String),
-      body_hash: expect.stringMatching(/^[0-9a-f]{64}$/),
-    });
+    expect(result.opened.from).toBe('producer');
+    expect(result.opened.body_hash).toMatch(/^[0-9a-f]{64}$/);
     // Started again it is not: such a client reads the result.
     expect((await failing(wire.request(say('task.claim', 'w', { task_id: 'done' })))).type).toBe(
       'WorkflowExecutionAlreadyStartedError',

@@ -55,5 +55,5 @@ export function failedTasksOf(runs: readonly Run[]): Record<string, number> {
 }
 
 export function count(runs: readonly Run[], attributes: keyof Event): number {
-  return runs.reduce((n, { events }) => n + events.filter((event) => event[attributes] != null).length, 0);
+  return runs.reduce((n, { events }) => n + events.filter((event) => Boolean(event[attributes])).length, 0);
 }

@@ -1,4 +1,9 @@
-import { WithStartWorkflowOperation, type Client, type WorkflowHandle } from '@temporalio/client';
+import {
+  WithStartWorkflowOperation,
+  type Client,
+  type WorkflowHandle,
+  type WorkflowStartOptions,
+} from '@temporalio/client';
 import type { Duration } from '@temporalio/common';
 import { z } from 'zod';
 
@@ -75,15 +80,14 @@ export class Wire {
     return this.#client.workflow.getHandle(this.workflowId);
   }
 
-  #startOptions() {
+  #startOptions(): WorkflowStartOptions & { workflowIdConflictPolicy: 'USE_EXISTING' } {
     const { taskQueue = 'synod', workflowTaskTimeout } = this.#options;
     return {
       workflowId: this.workflowId,
       taskQueue,
       args: [this.#start],
-      workflowIdConflictPolicy: 'USE_EXISTING' as const,
-      workflowIdReusePolicy:
-        this.#type === 'room' ? ('ALLOW_DUPLICATE' as const) : ('ALLOW_DUPLICATE_FAILED_ONLY' as const),
+      workflowIdConflictPolicy: 'USE_EXISTING',
+      workflowIdReusePolicy: this.#type === 'room' ? 'ALLOW_DUPLICATE' : 'ALLOW_DUPLICATE_FAILED_ONLY',
       ...(workflowTaskTimeout === undefined ? {} : { workflowTaskTimeout }),
     };
   }

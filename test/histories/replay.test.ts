@@ -1,0 +1,70 @@
+import { Worker } from '@temporalio/worker';
+import { readdir, readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { workflowBundle } from '../support/bundle.ts';
+import { failedTasksOf, runsOf } from '../support/history.ts';
+import { lives } from '../support/lives.ts';
+import { quietRuntime, startStack, type Stack } from '../support/stack.ts';
+
+const Recorded = z.object({ workflowId: z.string(), history: z.object({ events: z.array(z.looseObject({ eventType: z.string() })).min(5) }) });
+
+const files = (await readdir(new URL('.', import.meta.url))).filter((file) => file.endsWith('.json'));
+
+async function recorded(file: string): Promise<{ text: string; content: z.infer<typeof Recorded> }> {
+  const text = await readFile(new URL(file, import.meta.url), 'utf8');
+  return { text, content: Recorded.parse(JSON.parse(text)) };
+}
+
+beforeAll(quietRuntime);
+
+describe('recorded histories', () => {
+  it('are there for every workflow type, the continued run too', () => {
+    for (const name of Object.keys(lives)) expect(files).toContain(`${name}-1.json`);
+    expect(files).toEqual(expect.arrayContaining(['taskLease-2.json', 'room-2.json']));
+  });
+
+  it.each(files)('%s replays', async (file) => {
+    const { workflowId, history } = (await recorded(file)).content;
+    const replay = Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, history, workflowId);
+    await expect(replay).resolves.toBeUndefined();
+  });
+
+  it.each(files)('%s names no machine', async (file) => {
+    const { text } = await recorded(file);
+    expect([...text.matchAll(/"identity":"([^"]*)"/g)].map(([, who]) => who).filter((who) => who !== 'recorder')).toEqual([]);
+    expect(text).not.toMatch(/\d+@|\/home\/|\/root\/|\/work\//);
+  });
+
+  it('would not replay as another workflow', async () => {
+    const { history } = (await recorded('room-1.json')).content;
+    await expect(
+      Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, history, 'synod:elsewhere:room'),
+    ).rejects.toThrow('Replay failed');
+  });
+});
+
+describe('a fresh run', () => {
+  let stack: Stack;
+  beforeAll(async () => {
+    stack = await startStack({ worker: null });
+  });
+  afterAll(() => stack.stop());
+
+  // Without a cache every workflow task replays the whole history.
+  it.each([
+    ['with', 1_000],
+    ['without', 0],
+  ])('%s a sticky cache replays', { timeout: 120_000 }, async (_name, maxCachedWorkflows) => {
+    const worker = await stack.work({ maxCachedWorkflows });
+    for (const live of Object.values(lives)) {
+      const wire = await live(stack.client, `fresh-${maxCachedWorkflows}`);
+      const runs = await runsOf(stack.client, wire.workflowId);
+      expect(failedTasksOf(runs)).toEqual({});
+      for (const { events } of runs) {
+        await Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, { events: [...events] }, wire.workflowId);
+      }
+    }
+    await worker.stop();
+  });
+});

@@ -1,0 +1,85 @@
+import type { Client } from '@temporalio/client';
+import { retried, say, Wire, type Envelope, type WireOptions } from './wire.ts';
+
+/** Lives of the workflow types that meet every message, deadline and way of answering. Each returns when all was handled. */
+export const lives = { taskLease: liveTask, taskFailed: failTask, room: liveRoom };
+
+async function ask(wire: Wire, message: Envelope): Promise<Envelope[]> {
+  return await retried(() => wire.ask(message));
+}
+
+async function liveTask(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
+  const wire = Wire.task(client, room, 'life', { config: { linger_seconds: 0.5 }, ...options });
+  const about = { task_id: 'life' };
+  await ask(
+    wire,
+    say('task.announce', 'producer', {
+      ...about,
+      title: 'a life',
+      claim_seconds: 0.3,
+      lease_seconds: 1,
+      max_attempts: 5,
+    }),
+  );
+  await wire.until(({ type }) => type === 'task.unclaimed');
+  const claim = say('task.claim', 'one', about);
+  await ask(wire, claim);
+  await ask(wire, claim);
+  await ask(wire, say('task.claim', 'two', about));
+  await ask(wire, say('task.renew', 'one', { ...about, attempt: 1, lease_seconds: 0.7 }));
+  await wire.until(({ type }) => type === 'task.expired');
+  await wire.signal(say('task.claim', 'two', about));
+  await wire.until(({ type, to }) => type === 'task.ack' && to === 'two');
+  await wire.signal({ ...say('task.renew', 'one', { ...about, attempt: 1 }), reply_to: 'nobody-there' });
+  await wire.signal({ ...say('task.renew', 'two', { ...about, attempt: 2 }), expires_at: '2020-01-01T00:00:00Z' });
+  await ask(wire, say('task.release', 'two', { ...about, attempt: 2 }));
+  await ask(wire, say('task.claim', 'three', about));
+  await ask(wire, say('task.fail', 'three', { ...about, attempt: 3, reason: 'no luck', retry: true }));
+  await ask(wire, say('config.set', 'operator:o', { config: { linger_seconds: 0.2 } }));
+  // Enough for the run to hand over where the server suggests it early.
+  for (let i = 0; i < 10; i++) await ask(wire, say('task.renew', 'three', { ...about, attempt: 3 }));
+  await ask(wire, say('task.claim', 'four', { ...about, lease_seconds: 1 }));
+  await ask(wire, say('task.complete', 'four', { ...about, attempt: 4, result: { ok: true } }));
+  await wire.result();
+  return wire;
+}
+
+async function failTask(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
+  const wire = Wire.task(client, room, 'failed', { config: { linger_seconds: 0 }, ...options });
+  const about = { task_id: 'failed' };
+  await ask(wire, say('task.announce', 'producer', { ...about, title: 'in vain', max_attempts: 1 }));
+  await ask(wire, say('task.claim', 'one', about));
+  await ask(wire, say('task.fail', 'one', { ...about, attempt: 1, reason: 'broken', retry: false }));
+  await wire.result();
+  return wire;
+}
+
+async function liveRoom(client: Client, name: string, options: WireOptions = {}): Promise<Wire> {
+  const wire = Wire.room(client, `${name}-room`, { config: { retain: 50 }, ...options });
+  await ask(wire, say('room.join', 'host', { kind: 'agent', purpose: 'hosts' }));
+  const waiting = wire.until(({ type, from }) => type === 'room.post' && from === 'last');
+  for (let i = 0; i < 8; i++) await ask(wire, say('room.post', `guest-${i % 3}`, { text: `word ${i}` }));
+  await ask(wire, say('room.join', 'host', { kind: 'agent', purpose: 'hosts' }));
+  await wire.handle.signal('publish', {
+    source: `synod:${name}-room:task:x`,
+    events: [
+      {
+        seq: 1,
+        envelope: {
+          type: 'task.announce',
+          id: 'x-1',
+          from: 'p',
+          ts: '2020-01-01T00:00:00.000Z',
+          task_id: 'x',
+          title: 'x',
+        },
+      },
+    ],
+    row: { id: 'x', kind: 'task', status: 'completed', since: '2020-01-01T00:00:00.000Z' },
+    final: true,
+  });
+  await wire.signal({ type: 'room.post', id: 'bad', from: 'guest-1', ts: '' });
+  await wire.signal(say('room.post', 'last', { text: 'bye' }));
+  await waiting;
+  return wire;
+}
