@@ -30,9 +30,9 @@ export const toy: Protocol<ToyState, ToyMessage> = {
   state: toyState,
   urgent: new Set(['toy.rang']),
   initial: () => ({ items: [], alarms: [] }),
-  decide(state, input, { now }) {
+  decide(state, input) {
     if (input.kind === 'deadline') {
-      const alarms = state.alarms.filter((at) => at > now);
+      const [, ...alarms] = [...state.alarms].sort((a, b) => a - b);
       return { state: { ...state, alarms }, emit: [{ type: 'toy.rang', left: alarms.length }] };
     }
     if (input.kind !== 'message') return { state };
