@@ -1,10 +1,7 @@
 // Records a history of every workflow type for the replay test: `npx tsx test/histories/record.ts`.
 // Record again only beside a change that `patched()` guards: the old files must go on replaying.
-import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
-import { promisify } from 'node:util';
-import { ensureExecutable } from '../../src/dev/find.ts';
-import { runsOf } from '../support/history.ts';
+import { runsOf, toJson } from '../support/history.ts';
 import { lives } from '../support/lives.ts';
 import { startStack } from '../support/stack.ts';
 
@@ -18,7 +15,6 @@ function scrubbed(value: unknown): unknown {
 }
 
 // So early a suggestion that a short life has a run which was continued.
-const temporal = await ensureExecutable('temporal');
 const stack = await startStack({
   server: { extraArgs: ['--dynamic-config-value', 'limit.historyCount.suggestContinueAsNew=60'] },
 });
@@ -27,14 +23,12 @@ try {
     const wire = await live(stack.client, 'recorded');
     const runs = await runsOf(stack.client, wire.workflowId);
     // The first run, and one that was continued: which more there are tells nothing new.
-    for (const [i, { runId, events }] of runs.slice(0, 2).entries()) {
-      const show = ['workflow', 'show', '--workflow-id', wire.workflowId, '--run-id', runId, '--output', 'json'];
-      const { stdout: json } = await promisify(execFile)(temporal, [...show, '--address', stack.server.address], { maxBuffer: 64 << 20 });
+    for (const [i, { events }] of runs.slice(0, 2).entries()) {
       const file = new URL(`${name}-${i + 1}.json`, import.meta.url);
       // The sticky queue of a worker is named after its process and machine.
-      const named = JSON.stringify({ workflowId: wire.workflowId, history: scrubbed(JSON.parse(json)) });
+      const named = JSON.stringify({ workflowId: wire.workflowId, history: scrubbed(toJson(events)) });
       await writeFile(file, `${named.replaceAll(/"\d+@[^"]*"/g, '"recorder-sticky"')}\n`);
-      console.log(`${file.pathname.split('/').at(-1)}: ${events.length} events, ${json.length} bytes`);
+      console.log(`${file.pathname.split('/').at(-1)}: ${events.length} events, ${named.length} bytes`);
     }
   }
 } finally {

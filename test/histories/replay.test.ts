@@ -3,11 +3,11 @@ import { readdir, readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { workflowBundle } from '../support/bundle.ts';
-import { failedTasksOf, runsOf } from '../support/history.ts';
+import { failedTasksOf, fromJson, runsOf } from '../support/history.ts';
 import { lives } from '../support/lives.ts';
 import { quietRuntime, startStack, type Stack } from '../support/stack.ts';
 
-const Recorded = z.object({ workflowId: z.string(), history: z.object({ events: z.array(z.looseObject({ eventType: z.string() })).min(5) }) });
+const Recorded = z.object({ workflowId: z.string(), history: z.object({ events: z.array(z.looseObject({ eventId: z.string() })).min(5) }) });
 
 const files = (await readdir(new URL('.', import.meta.url))).filter((file) => file.endsWith('.json'));
 
@@ -26,7 +26,7 @@ describe('recorded histories', () => {
 
   it.each(files)('%s replays', async (file) => {
     const { workflowId, history } = (await recorded(file)).content;
-    const replay = Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, history, workflowId);
+    const replay = Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, fromJson(history), workflowId);
     await expect(replay).resolves.toBeUndefined();
   });
 
@@ -39,7 +39,7 @@ describe('recorded histories', () => {
   it('would not replay as another workflow', async () => {
     const { history } = (await recorded('room-1.json')).content;
     await expect(
-      Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, history, 'synod:elsewhere:room'),
+      Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, fromJson(history), 'synod:elsewhere:room'),
     ).rejects.toThrow('Replay failed');
   });
 });

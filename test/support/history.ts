@@ -1,5 +1,6 @@
 import type { Client, WorkflowHandle } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
+import proto from '@temporalio/proto';
 
 export type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
 export type Event = NonNullable<History['events']>[number];
@@ -56,4 +57,18 @@ export function failedTasksOf(runs: readonly Run[]): Record<string, number> {
 
 export function count(runs: readonly Run[], attributes: keyof Event): number {
   return runs.reduce((n, { events }) => n + events.filter((event) => Boolean(event[attributes])).length, 0);
+}
+
+const { History: HistoryType } = proto.temporal.api.history.v1;
+
+/**
+ * Events as JSON, and back. The SDK's own `historyToJSON` and `historyFromJSON` fail where npm has installed protobufjs
+ * more than once ("type must be a Type").
+ */
+export function toJson(events: readonly Event[]): object {
+  return HistoryType.toObject(HistoryType.fromObject({ events }), { longs: String, enums: String, bytes: String });
+}
+
+export function fromJson(history: object): History {
+  return HistoryType.fromObject({ ...history });
 }
