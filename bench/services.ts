@@ -21,7 +21,11 @@ export class Site {
   /** @param maxInFlightUpdates null for the server's own limit (10). */
   static async open(built: Built, maxInFlightUpdates: number | null): Promise<Site> {
     const server = await startDevServer({ maxInFlightUpdates });
-    const connection = await Connection.connect({ address: server.address });
+    const connection = await Connection.connect({
+      address: server.address,
+      // A page of a history may be larger than the 4 MiB that gRPC takes unless told otherwise.
+      channelArgs: { 'grpc.max_receive_message_length': 64 * 1024 * 1024 },
+    });
     return new Site(server, new Client({ connection }), built);
   }
 

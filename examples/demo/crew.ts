@@ -2,6 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import type { Fate } from './fates.ts';
 import { submission, type ResultStore } from './store.ts';
 
 const fromAgent = z.discriminatedUnion('kind', [
@@ -11,35 +12,42 @@ const fromAgent = z.discriminatedUnion('kind', [
 /** What an agent tells its parent. */
 export type FromAgent = z.infer<typeof fromAgent>;
 
-/** What the crew does to an agent that has just begun a task, holding its lease. */
-export type Fate = 'go on' | 'kill' | 'stop';
-
 export interface CrewOptions {
   readonly room: string;
   readonly env: NodeJS.ProcessEnv;
   readonly store: ResultStore;
   /** Decides at each beginning. */
-  readonly fate: (agent: string, taskId: string, token: number) => Fate;
-  readonly onRefused: (agent: string, taskId: string, reason: string) => void;
+  readonly fate: (agent: string, taskId: string, token: number) => Promise<Fate>;
+  /** A result was written, or refused for a reason. */
+  readonly onWrite: (agent: string, taskId: string, refused: string | undefined) => void;
+  /** An agent has ended that nobody has killed. */
+  readonly onEnded: (agent: string, how: string) => void;
 }
 
 /** The agents as processes. */
 export class Crew {
   readonly #options: CrewOptions;
   readonly #agents = new Map<string, ChildProcess>();
+  readonly #killed = new Set<string>();
+  #ending = false;
 
   constructor(options: CrewOptions) {
     this.#options = options;
+    // However this process ends, none of them stays, not even one that is stopped.
+    process.once('exit', () => this.#agents.forEach((child) => child.kill('SIGKILL')));
   }
 
   start(id: string): void {
-    const { room, env } = this.#options;
+    const { room, env, onEnded } = this.#options;
     const child = fork(fileURLToPath(new URL('./agent.ts', import.meta.url)), [id, room], {
       env,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
     this.#agents.set(id, child);
-    child.on('message', (message) => this.#hear(id, child, fromAgent.parse(message)));
+    child.on('message', (message) => void this.#hear(id, child, fromAgent.parse(message)));
+    child.once('exit', (code, signal) => {
+      if (!this.#ending && !this.#killed.has(id)) onEnded(id, signal ?? `exit code ${code}`);
+    });
   }
 
   /** Wakes an agent that was stopped. */
@@ -49,6 +57,7 @@ export class Crew {
 
   /** Ends all of them; a stopped one is woken first, and who does not end is killed. */
   async end(): Promise<void> {
+    this.#ending = true;
     await Promise.all(
       [...this.#agents.values()].map(async (child) => {
         if (child.exitCode !== null || child.signalCode !== null) return;
@@ -62,22 +71,28 @@ export class Crew {
     );
   }
 
-  #hear(id: string, child: ChildProcess, message: FromAgent): void {
+  async #hear(id: string, child: ChildProcess, message: FromAgent): Promise<void> {
     const answer = (error?: string) => child.connected && child.send({ to: message.ask, error }, () => undefined);
     if (message.kind === 'begin') {
-      const fate = this.#options.fate(id, message.taskId, message.token);
-      if (fate === 'kill') return void child.kill('SIGKILL');
+      const fate = await this.#options.fate(id, message.taskId, message.token);
+      if (fate === 'kill') {
+        this.#killed.add(id);
+        child.kill('SIGKILL');
+        return;
+      }
       if (fate === 'stop') child.kill('SIGSTOP');
       answer();
       return;
     }
+    const { taskId } = message.submission;
     try {
       this.#options.store.write(message.submission);
       answer();
+      this.#options.onWrite(id, taskId, undefined);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      this.#options.onRefused(id, message.submission.taskId, reason);
       answer(reason);
+      this.#options.onWrite(id, taskId, reason);
     }
   }
 }
