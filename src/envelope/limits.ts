@@ -25,6 +25,11 @@ export const MAX_SENDERS = 256;
 export const IDENTITIES_A_SENDER = 2;
 /** Workflows remembered by `reply_to`. */
 export const MAX_SUBSCRIBERS = 1_024;
+export const MAX_SUBSCRIBER_BYTES = 128 * KIB;
+/** Bytes of what is still to be signalled to them. All budgets together stay below the 2 MiB that a new run may be given. */
+export const MAX_OUTBOX_BYTES = 192 * KIB;
+/** Bytes of what waits to be told to the room; what is more is told as a digest. */
+export const MAX_MIRROR_BYTES = 192 * KIB;
 
 /** A `receive` waits at most this long, in seconds, and returns at most so many events. */
 export const MAX_WAIT_SECONDS = 20;

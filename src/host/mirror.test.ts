@@ -63,11 +63,11 @@ describe('more than 200 envelopes', () => {
   });
 });
 
-it('keeps at most 384 KiB, whatever they are', () => {
+it('keeps at most 192 KiB, whatever they are', () => {
   const mirror = new Mirror(URGENT);
   for (let seq = 1; seq <= 100; seq++) mirror.add(event(seq, 'toy.rang', 'é'.repeat(5_000)));
   const { pending } = mirror.snapshot();
-  expect(Buffer.byteLength(JSON.stringify(pending))).toBeLessThanOrEqual(384 * 1024 + pending.length + 1);
+  expect(Buffer.byteLength(JSON.stringify(pending))).toBeLessThanOrEqual(192 * 1024 + pending.length + 1);
   const digest = take(mirror).at(-1)?.envelope;
   expect(digest).toMatchObject({ type: 'synod.digest', counts: { 'toy.rang': 100 - pending.length } });
 });

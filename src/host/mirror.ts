@@ -1,7 +1,7 @@
 import type { LogEvent } from '../envelope/calls.ts';
 import { SYNOD, type Envelope } from '../envelope/envelope.ts';
 import { formatTimestamp } from '../envelope/fields.ts';
-import { MAX_LOG_BYTES, MAX_MIRRORED_A_SECOND, utf8Bytes } from '../envelope/limits.ts';
+import { MAX_MIRROR_BYTES, MAX_MIRRORED_A_SECOND, utf8Bytes } from '../envelope/limits.ts';
 
 /** Events that were counted instead of kept. */
 interface Digest {
@@ -39,7 +39,7 @@ export class Mirror {
   add(event: LogEvent): void {
     const size = utf8Bytes(JSON.stringify(event));
     const urgent = this.#urgent.has(event.envelope.type);
-    const full = this.#bytes + size > MAX_LOG_BYTES || (!urgent && this.#plain >= MAX_MIRRORED_A_SECOND - 1);
+    const full = this.#bytes + size > MAX_MIRROR_BYTES || (!urgent && this.#plain >= MAX_MIRRORED_A_SECOND - 1);
     if (full) {
       this.#digest = grown(this.#digest, event);
       return;

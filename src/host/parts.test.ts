@@ -188,10 +188,41 @@ describe('agents that are workflows', () => {
     expect(next.outbox.map(({ envelope }) => envelope.id)).toEqual(['2', '3', '4']);
   });
 
-  it('lose the oldest of more than 1,024 that wait', () => {
+  it('hold a word to a thousand workflows once, and three such words whole', () => {
     const subscribers = new Subscribers();
-    subscribers.subscribe('ann', 'wf-a');
-    for (let i = 0; i < 1_030; i++) subscribers.tell(said(`${i}`));
-    expect([subscribers.outbox.length, subscribers.outbox[0]?.envelope.id]).toEqual([1_024, '6']);
+    for (let i = 0; i < 1_000; i++) subscribers.subscribe(`a${i}`, `wf-${i}`);
+    const word = { ...said('1'), text: 'x'.repeat(15 * 1024) };
+    for (const id of ['1', '2', '3']) subscribers.tell({ ...word, id });
+    expect(subscribers.outbox).toHaveLength(3_000);
+    expect(JSON.stringify(subscribers.snapshot()).length).toBeLessThan(128 * 1024);
+    const restored = new Subscribers(subscribers.snapshot());
+    expect(restored.outbox).toEqual(subscribers.outbox);
+  });
+
+  it('lose the oldest past 192 KiB that wait, and count right whatever goes first', () => {
+    const subscribers = new Subscribers();
+    for (const agent of ['ann', 'bob']) subscribers.subscribe(agent, `wf-${agent}`);
+    const words = Array.from({ length: 40 }, (_, i) => ({ ...said(`${i}`), text: 'x'.repeat(10 * 1024) }));
+    for (const word of words) subscribers.tell(word);
+    const bytes = () => Buffer.byteLength(JSON.stringify(subscribers.snapshot().outbox));
+    expect(bytes()).toBeLessThanOrEqual(192 * 1024 + 2_000);
+    expect(subscribers.outbox.at(-1)?.envelope.id).toBe('39');
+    expect(subscribers.outbox.length).toBeGreaterThanOrEqual(34);
+    // Half of the deliveries go, envelopes stay: no room has been won for more than their names.
+    for (const delivery of subscribers.outbox.filter(({ to }) => to === 'wf-ann')) subscribers.delivered(delivery);
+    for (const word of words) subscribers.tell({ ...word, id: `again-${word.id}` });
+    expect(bytes()).toBeLessThanOrEqual(192 * 1024 + 2_000);
+    for (const delivery of subscribers.outbox.slice()) subscribers.delivered(delivery);
+    for (const word of words.slice(0, 16)) subscribers.tell(word);
+    expect(subscribers.outbox).toHaveLength(32);
+  });
+
+  it('forget the oldest workflows past 128 KiB of names', () => {
+    const subscribers = new Subscribers();
+    for (let i = 0; i < 1_000; i++) subscribers.subscribe(`a${i}`, `${i}-${'w'.repeat(245)}`);
+    const { agents } = subscribers.snapshot();
+    expect(agents.flat().join('').length).toBeLessThanOrEqual(128 * 1024);
+    expect(agents.at(-1)?.[0]).toBe('a999');
+    expect(agents.length).toBeGreaterThan(500);
   });
 });

@@ -48,7 +48,7 @@ export function snapshotSchema<S>(state: z.ZodType<S>) {
     }),
     subscribers: z.object({
       agents: z.array(z.tuple([z.string(), z.string()])),
-      outbox: z.array(z.object({ to: z.string(), envelope })),
+      outbox: z.array(z.object({ to: z.array(z.string()), envelope })),
     }),
     mirror: z.object({
       pending: z.array(event),

@@ -1,5 +1,5 @@
 import type { Envelope } from '../envelope/envelope.ts';
-import { MAX_SUBSCRIBERS } from '../envelope/limits.ts';
+import { MAX_OUTBOX_BYTES, MAX_SUBSCRIBER_BYTES, MAX_SUBSCRIBERS, utf8Bytes } from '../envelope/limits.ts';
 
 /** A signal `synod.reply` that is still to be delivered. */
 export interface Delivery {
@@ -9,34 +9,44 @@ export interface Delivery {
 
 export interface SubscribersSnapshot {
   readonly agents: readonly (readonly [agent: string, workflowId: string])[];
-  readonly outbox: readonly Delivery[];
+  /** What one envelope is owed to stands beside it: a word to a thousand workflows is kept once. */
+  readonly outbox: readonly { readonly to: readonly string[]; readonly envelope: Envelope }[];
 }
-
-/** Undelivered envelopes kept; a workflow that does not take its signals loses the oldest. */
-const MAX_OUTBOX = 1_024;
 
 /** The agents that are workflows (`reply_to`), and what is to be signalled to them. */
 export class Subscribers {
   /** In the order of their last message. */
-  readonly #agents: Map<string, string>;
-  #outbox: Delivery[];
+  readonly #agents = new Map<string, string>();
+  #agentBytes = 0;
+  readonly #outbox: Delivery[] = [];
+  #outboxBytes = 0;
 
   constructor(snapshot?: SubscribersSnapshot) {
-    this.#agents = new Map(snapshot?.agents ?? []);
-    this.#outbox = [...(snapshot?.outbox ?? [])];
+    for (const [agent, workflowId] of snapshot?.agents ?? []) this.subscribe(agent, workflowId);
+    for (const { to, envelope } of snapshot?.outbox ?? []) for (const one of to) this.deliver({ to: one, envelope });
   }
 
   get size(): number {
     return this.#agents.size;
   }
 
-  /** Remembers where an agent's answers go; its latest word counts. */
+  /** Remembers where an agent's answers go; its latest word counts. The oldest are forgotten at the bounds. */
   subscribe(agent: string, workflowId: string): void {
-    this.#agents.delete(agent);
+    this.#forget(agent);
     this.#agents.set(agent, workflowId);
-    if (this.#agents.size <= MAX_SUBSCRIBERS) return;
-    const oldest = this.#agents.keys().next();
-    if (!oldest.done) this.#agents.delete(oldest.value);
+    this.#agentBytes += agent.length + utf8Bytes(workflowId);
+    while (this.#agents.size > MAX_SUBSCRIBERS || this.#agentBytes > MAX_SUBSCRIBER_BYTES) {
+      const oldest = this.#agents.keys().next();
+      if (oldest.done) break;
+      this.#forget(oldest.value);
+    }
+  }
+
+  #forget(agent: string): void {
+    const workflowId = this.#agents.get(agent);
+    if (workflowId === undefined) return;
+    this.#agents.delete(agent);
+    this.#agentBytes -= agent.length + utf8Bytes(workflowId);
   }
 
   /** Queues an envelope for whom it is: the one agent, or all of the room. */
@@ -45,21 +55,33 @@ export class Subscribers {
     for (const to of targets) if (to !== undefined) this.deliver({ to, envelope });
   }
 
-  /** Queues an envelope for a workflow, remembered or not. */
+  /** Queues an envelope for a workflow, remembered or not. One that takes no signals loses the oldest. */
   deliver(delivery: Delivery): void {
+    const last = this.#outbox.at(-1);
     this.#outbox.push(delivery);
-    if (this.#outbox.length > MAX_OUTBOX) this.#outbox.shift();
+    this.#outboxBytes += costOf(delivery, last);
+    while (this.#outboxBytes > MAX_OUTBOX_BYTES) this.#take(0);
+  }
+
+  #take(at: number): void {
+    const before = at === 0 ? undefined : this.#outbox[at - 1];
+    const [taken] = this.#outbox.splice(at, 1);
+    const after = this.#outbox[at];
+    if (!taken) return;
+    this.#outboxBytes -= costOf(taken, before);
+    // What came after it may have leant on its envelope.
+    if (after) this.#outboxBytes += costOf(after, before) - costOf(after, taken);
   }
 
   /** Forgets the agents that have nothing pending here any more. */
   prune(pending: (agent: string) => boolean): void {
-    for (const agent of this.#agents.keys()) if (!pending(agent)) this.#agents.delete(agent);
+    for (const agent of this.#agents.keys()) if (!pending(agent)) this.#forget(agent);
   }
 
   /** Forgets a workflow that could not be reached, and what waits for it. */
   unreachable(workflowId: string): void {
-    for (const [agent, id] of this.#agents) if (id === workflowId) this.#agents.delete(agent);
-    this.#outbox = this.#outbox.filter(({ to }) => to !== workflowId);
+    for (const [agent, id] of this.#agents) if (id === workflowId) this.#forget(agent);
+    for (let at = this.#outbox.length - 1; at >= 0; at--) if (this.#outbox[at]?.to === workflowId) this.#take(at);
   }
 
   /** What is to be delivered, in order. */
@@ -69,10 +91,21 @@ export class Subscribers {
 
   delivered(delivery: Delivery): void {
     const at = this.#outbox.indexOf(delivery);
-    if (at >= 0) this.#outbox.splice(at, 1);
+    if (at >= 0) this.#take(at);
   }
 
   snapshot(): SubscribersSnapshot {
-    return { agents: [...this.#agents], outbox: this.#outbox };
+    const outbox: { to: string[]; envelope: Envelope }[] = [];
+    for (const { to, envelope } of this.#outbox) {
+      const last = outbox.at(-1);
+      if (last?.envelope === envelope) last.to.push(to);
+      else outbox.push({ to: [to], envelope });
+    }
+    return { agents: [...this.#agents], outbox };
   }
+}
+
+/** The bytes that a delivery adds behind another: its envelope counts once for all that follow each other. */
+function costOf({ to, envelope }: Delivery, before: Delivery | undefined): number {
+  return utf8Bytes(to) + 3 + (before?.envelope === envelope ? 0 : utf8Bytes(JSON.stringify(envelope)));
 }

@@ -1,7 +1,7 @@
 import { formatTimestamp } from '../../envelope/fields.ts';
 import type { TaskMessage } from '../../envelope/task.ts';
 import type { Outgoing, Verdict } from '../protocol.ts';
-import type { Task, TaskState } from './state.ts';
+import type { Lease, Task, TaskState } from './state.ts';
 
 /** A task announced again by the primitive. */
 export function announcement(task: Task, attempt: number): Outgoing {
@@ -93,9 +93,12 @@ export function since(state: TaskState, message: TaskMessage, verdict: Verdict):
   if (!task || kind === 'completed' || kind === 'failed' || kind === 'cancelled') return [];
   if (outcome) return [outcome];
   if (kind === 'won' && (Number(first) !== state.attempt || lease?.holder !== message.from)) {
-    return [
-      { type: 'task.expired', to: message.from, task_id: task.task_id, attempt: Number(first), holder: message.from },
-    ];
+    const attempt = Number(first);
+    const to = message.from;
+    if (state.ends[attempt - 1] !== 'b')
+      return [{ type: 'task.expired', to, task_id: task.task_id, attempt, holder: to }];
+    // It gave the task back itself: what matters to it is how the task stands now.
+    return [{ ...(lease ? taken(task, lease, state.attempt) : announcement(task, state.attempt)), to }];
   }
   if (kind === 'won' && lease && lease.expires_at !== lease.first_expires_at) {
     return [
@@ -108,17 +111,10 @@ export function since(state: TaskState, message: TaskMessage, verdict: Verdict):
       },
     ];
   }
-  if (kind === 'accepted' && lease) {
-    return [
-      {
-        type: 'task.closed',
-        to: message.from,
-        task_id: task.task_id,
-        reason: 'claimed',
-        holder: lease.holder,
-        attempt: state.attempt,
-      },
-    ];
-  }
+  if (kind === 'accepted' && lease) return [{ ...taken(task, lease, state.attempt), to: message.from }];
   return [];
+}
+
+function taken(task: Task, lease: Lease, attempt: number): Outgoing {
+  return { type: 'task.closed', task_id: task.task_id, reason: 'claimed', holder: lease.holder, attempt };
 }

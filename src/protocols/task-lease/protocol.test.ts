@@ -231,3 +231,33 @@ describe('task.cancel', () => {
     expect(task.told('zoe', 'cancel')).toEqual(['error closed']);
   });
 });
+
+describe('a claim that is repeated later', () => {
+  const again = (task: TaskDrive) => task.told('bob', 'claim', { idempotency_key: 'the claim' });
+
+  it('is told that its lease has run out', () => {
+    const task = held();
+    const first = new TaskDrive();
+    expect(again(first)).toEqual(['task.ack 1', 'task.closed 1']);
+    expect(again(first.at(300))).toEqual(['task.ack 1', 'task.closed 1', 'task.expired 1']);
+    expect(task.view('attempt')).toBe(1);
+  });
+
+  it('is told how the task stands where its sender gave it back', () => {
+    const task = new TaskDrive();
+    again(task);
+    task.say('bob', 'release', { attempt: 1 });
+    expect(again(task)).toEqual(['task.ack 1', 'task.closed 1', 'task.announce 2']);
+    task.say('cy', 'claim');
+    expect(again(task)).toEqual(['task.ack 1', 'task.closed 1', 'task.closed 2']);
+    expect(task.say('bob', 'claim', { idempotency_key: 'the claim' })[2]).toMatchObject({ to: 'bob', holder: 'cy' });
+  });
+
+  it('is told so of each attempt, whatever became of the others', () => {
+    const task = new TaskDrive();
+    again(task);
+    task.at(300).say('cy', 'claim');
+    task.say('cy', 'fail', { attempt: 2, reason: 'no' });
+    expect(again(task)).toEqual(['task.ack 1', 'task.closed 1', 'task.expired 1']);
+  });
+});

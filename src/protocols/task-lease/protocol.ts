@@ -10,6 +10,8 @@ import { boardRowOf, detailsOf, viewOf } from './view.ts';
 
 /** Unclaimed windows double up to this, in milliseconds. */
 const MAX_WINDOW_MS = 10 * 60_000;
+/** Attempts whose end is remembered; whoever has had more handed it back so often. */
+const MAX_ENDS = 1_000;
 
 /** Source of the rules: "Group Coordination Among Autonomous Agents", pattern 1, and the wire contract's table. */
 export const taskLease: Protocol<TaskState, TaskMessage> = {
@@ -23,7 +25,7 @@ export const taskLease: Protocol<TaskState, TaskMessage> = {
   state: taskState,
   urgent: new Set(['task.expired', 'task.failed', 'task.completed', 'task.cancelled']),
 
-  initial: () => ({ attempt: 0, since: 0 }),
+  initial: () => ({ attempt: 0, ends: '', since: 0 }),
 
   decide(state, input, context) {
     switch (input.kind) {
@@ -74,7 +76,7 @@ function announce(message: TaskAnnounce, { now }: Context): Decision<TaskState> 
     ...(message.expires_at === undefined ? {} : { expires_at: parseTimestamp(message.expires_at) ?? undefined }),
   };
   return {
-    state: { task, attempt: 1, since: now, claim: { deadline: now + claimMs, window: claimMs } },
+    state: { task, attempt: 1, ends: '', since: now, claim: { deadline: now + claimMs, window: claimMs } },
     verdict: ['accepted', 1],
     note: { attempt: 1 },
     pin: true,
@@ -123,6 +125,7 @@ function claim(
     state: {
       task,
       attempt: state.attempt,
+      ends: state.ends,
       since: now,
       lease: { holder: message.from, ms, expires_at: expiresAt, first_expires_at: expiresAt },
     },
@@ -197,11 +200,16 @@ function byHolder(
 
 /** Hands the task back: open again, under the next attempt. */
 function again(state: TaskState, task: Task, { now }: Context): Decided<TaskState> {
-  const next = reopened(task, state.attempt + 1, now);
+  const next = { ...reopened(task, state.attempt + 1, now), ends: ended(state, 'b') };
   return { state: next, verdict: ['again', next.attempt] };
 }
 
-function reopened(task: Task, attempt: number, now: number, window: number = task.claim_ms): TaskState {
+/** How the attempts have ended, with one more. */
+function ended({ ends }: TaskState, how: 'e' | 'b'): string {
+  return (ends + how).slice(0, MAX_ENDS);
+}
+
+function reopened(task: Task, attempt: number, now: number, window: number = task.claim_ms): Omit<TaskState, 'ends'> {
   return { task, attempt, since: now, claim: { deadline: now + window, window } };
 }
 
@@ -215,7 +223,7 @@ function end(state: TaskState, emit: readonly Outgoing[], { now }: Context): Dec
   const last = emit[emit.length - 1];
   const outcome = last && { ...defined(last), type: last.type };
   return {
-    state: { task: state.task, attempt: state.attempt, since: now, outcome },
+    state: { task: state.task, attempt: state.attempt, ends: state.ends, since: now, outcome },
     emit,
     effects: outcome?.type === 'task.failed' ? [{ name: 'escalate', input: outcome }] : [],
   };
@@ -239,7 +247,7 @@ function onDeadline(state: TaskState, context: Context): Decision<TaskState> {
   if (claim.deadline > now) return { state };
   const window = Math.max(task.claim_ms, Math.min(claim.window * 2, MAX_WINDOW_MS));
   return {
-    state: { ...reopened(task, attempt, now, window), since: state.since },
+    state: { ...reopened(task, attempt, now, window), ends: state.ends, since: state.since },
     emit: [{ type: 'task.unclaimed', ...about }, announcement(task, attempt)],
   };
 }
@@ -258,5 +266,8 @@ function leaseEnded(
     const reason = attempt >= task.max_attempts ? 'attempts_exhausted' : 'expired';
     return end(state, [lost, { type: 'task.failed', ...about, reason }], context);
   }
-  return { state: reopened(task, attempt + 1, context.now), emit: [lost, announcement(task, attempt + 1)] };
+  return {
+    state: { ...reopened(task, attempt + 1, context.now), ends: ended(state, 'e') },
+    emit: [lost, announcement(task, attempt + 1)],
+  };
 }

@@ -20,6 +20,8 @@ export const taskState = z.object({
     .optional(),
   /** The fencing token: only rises. 0 before the announcement. */
   attempt: z.number(),
+  /** How each attempt ended, the first first: `e` by expiry, `b` given back by its holder. Of the first thousand. */
+  ends: z.string(),
   /** Since when the status is what it is. */
   since: z.number(),
   claim: z.object({ deadline: z.number(), window: z.number() }).optional(),
