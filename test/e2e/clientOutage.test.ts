@@ -1,0 +1,107 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import { Agent, connect, type LogEvent } from '../../src/client/index.ts';
+import { startDevServer } from '../../src/dev/server.ts';
+import { runsOf } from '../support/history.ts';
+import { startStack } from '../support/stack.ts';
+import { startWorkerProcess } from '../support/workerProcess.ts';
+
+/** In the order in which they are to be ended. */
+const stops: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+
+const byText = (a: string, b: string): number => (a < b ? -1 : 1);
+/** Each once, and in order. */
+const once = (seqs: readonly number[]): number[] => [...new Set(seqs)].toSorted((a, b) => a - b);
+const POLL = { timeout: 40_000 };
+
+it(
+  'goes on after the server was down: a worker works, a listener hears everything once',
+  { timeout: 120_000 },
+  async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'synod-client-'));
+    stops.push(() => rm(folder, { recursive: true, force: true }));
+    const dbFilename = path.join(folder, 'server.db');
+    const room = 'restarted';
+    let server = await startDevServer({ dbFilename, log: () => undefined });
+    stops.unshift(() => server.stop());
+    const worker = await startWorkerProcess(server.address);
+    stops.unshift(() => worker.stop());
+    const client = await connect({ address: server.address });
+    stops.unshift(() => client.connection.close());
+    const producer = new Agent(client, 'producer');
+    await producer.join(room, { kind: 'producer', purpose: 'has work' });
+
+    const heard: LogEvent[] = [];
+    const stopListening = producer.listen(room, (event) => heard.push(event), { after: 0 });
+    const reports: string[] = [];
+    const stop = new AbortController();
+    const work = new Agent(client, 'worker').work(room, async () => 'done', {
+      signal: stop.signal,
+      onReport: ({ kind, task_id: taskId }) => reports.push(`${kind} ${taskId}`),
+    });
+    stops.unshift(async () => {
+      stopListening();
+      stop.abort();
+      await work;
+    });
+    const texts: string[] = [];
+    const post = async () => {
+      const batch = Array.from({ length: 20 }, (_, i) => `post ${texts.length + i}`);
+      texts.push(...batch);
+      await Promise.all(batch.map(async (text) => await producer.post(room, text)));
+    };
+    await post();
+    await producer.announce(room, { task_id: 'before', title: 'before' });
+    await expect.poll(() => reports, POLL).toEqual(['started before', 'completed before']);
+
+    await server.kill();
+    const meanwhile = post();
+    server = await startDevServer({ dbFilename, port: Number(server.address.split(':')[1]), log: () => undefined });
+    await meanwhile;
+    await producer.announce(room, { task_id: 'after', title: 'after' });
+    await expect.poll(() => reports.slice(2), POLL).toEqual(['started after', 'completed after']);
+
+    const posted = () =>
+      heard.flatMap(({ envelope: { type, text } }) => (type === 'room.post' ? [JSON.stringify(text)] : []));
+    await expect.poll(() => posted().length, POLL).toBe(texts.length);
+    expect(posted().toSorted(byText)).toEqual(texts.map((text) => JSON.stringify(text)).toSorted(byText));
+    const seqs = heard.map(({ seq }) => seq);
+    expect(seqs).toEqual(once(seqs));
+  },
+);
+
+it('hears every entry once over the runs of a room', { timeout: 120_000 }, async () => {
+  const room = 'runs';
+  const stack = await startStack();
+  stops.unshift(() => stack.stop());
+  const agents = Array.from({ length: 8 }, (_, i) => new Agent(stack.client, `agent-${i}`));
+  const client = await connect({ address: stack.server.address });
+  stops.unshift(() => client.connection.close());
+  const listener = new Agent(client, 'listener');
+  await listener.join(room, { kind: 'listener', purpose: 'hears' });
+  const heard: number[] = [];
+  let gaps = 0;
+  let posts = 0;
+  const onEvent = ({ seq, envelope: { type } }: LogEvent) => {
+    heard.push(seq);
+    if (type === 'room.post') posts += 1;
+  };
+  const stop = listener.listen(room, onEvent, { after: 0, onGap: () => (gaps += 1) });
+  let sent = 0;
+  const round = async () => {
+    await Promise.all(agents.map(async (agent) => await agent.post(room, 'on and on')));
+    sent += agents.length;
+  };
+  const runsSoFar = async () => (await runsOf(stack.client, `synod:${room}:room`)).length;
+  while ((await runsSoFar()) < 2) for (let i = 0; i < 50; i++) await round();
+  await round();
+  await expect.poll(() => posts, POLL).toBe(sent);
+  stop();
+  expect(gaps).toBe(0);
+  expect(heard).toEqual(once(heard));
+});
