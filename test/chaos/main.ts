@@ -19,7 +19,14 @@ try {
   for (const [name, scenario] of Object.entries({ room: stormRoom, held_task: stormHeldTask })) {
     const worker = await startWorkerProcess(stack.server.address);
     const died = worker.exited.then(({ code, signal }) => {
-      throw new Error(`the worker ended (${signal ?? `exit code ${code}`}): ${worker.tail().slice(0, 400)}`);
+      throw new Error(
+        `the worker ended (${signal ?? `exit code ${code}`}): ${
+          worker
+            .tail()
+            .split('\n')
+            .find((line) => /error/i.test(line)) ?? 'it said nothing'
+        }`,
+      );
     });
     died.catch(() => {});
     try {
