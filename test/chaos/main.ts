@@ -24,7 +24,7 @@ try {
           worker
             .tail()
             .split('\n')
-            .find((line) => /error/i.test(line)) ?? 'it said nothing'
+            .find((line) => /^\w*Error: /.test(line)) ?? 'it said nothing'
         }`,
       );
     });
