@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Client } from '@temporalio/client';
 import { z } from 'zod';
 import { EVERYONE, type LogEvent, type Received } from '../envelope/calls.ts';
@@ -71,6 +72,8 @@ export class Reader {
     this.#running = true;
     for (let failures = 0; this.#cursors.size > 0;) {
       this.#interrupt = new AbortController();
+      // Each page of the past that is read listens to it once: Node would warn of a leak after ten.
+      setMaxListeners(0, this.#interrupt.signal);
       try {
         await this.#begin();
         await this.#catchUp();
