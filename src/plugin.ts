@@ -10,6 +10,12 @@ export type SynodPluginOptions = UserActivities;
 /** What the module that merges two sets of workflows imports the user's by. */
 const USERS_WORKFLOWS = '__synod_users_workflows';
 
+/**
+ * How long one workflow task may take in the sandbox. The SDK's five seconds are less than it takes to replay the ten thousand
+ * signals that a run may hold after a storm, and running into it there ends the whole worker.
+ */
+const TUNING = { isolateExecutionTimeout: '60 seconds' };
+
 type Webpack = NonNullable<BundleOptions['webpackConfigHook']>;
 
 /**
@@ -35,6 +41,7 @@ export class SynodPlugin extends SimplePlugin {
   override configureWorker(options: WorkerOptions): WorkerOptions {
     const configured = super.configureWorker(options);
     return {
+      ...TUNING,
       ...configured,
       // What is there already stays: a second application changes nothing.
       activities: { ...createActivities(this.#activities), ...configured.activities },
