@@ -13,15 +13,17 @@ const fromAgent = z.discriminatedUnion('kind', [
 export type FromAgent = z.infer<typeof fromAgent>;
 
 export interface CrewOptions {
-  readonly room: string;
+  /** The agents' program, beside this file, and its arguments behind the agent's id. */
+  readonly program: 'agent.ts' | 'loner.ts';
+  readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly store: ResultStore;
   /** Decides at each beginning. */
   readonly fate: (agent: string, taskId: string, token: number) => Promise<Fate>;
   /** A result was written, or refused for a reason. */
   readonly onWrite: (agent: string, taskId: string, refused: string | undefined) => void;
-  /** An agent has ended that nobody has killed. */
-  readonly onEnded: (agent: string, how: string) => void;
+  /** An agent has ended that nobody has killed; `well` where it said that it had nothing left to do. */
+  readonly onEnded: (agent: string, how: string, well: boolean) => void;
 }
 
 /** The agents as processes. */
@@ -29,6 +31,7 @@ export class Crew {
   readonly #options: CrewOptions;
   readonly #agents = new Map<string, ChildProcess>();
   readonly #killed = new Set<string>();
+  readonly #stopped = new Set<string>();
   #ending = false;
 
   constructor(options: CrewOptions) {
@@ -38,21 +41,44 @@ export class Crew {
   }
 
   start(id: string): void {
-    const { room, env, onEnded } = this.#options;
-    const child = fork(fileURLToPath(new URL('./agent.ts', import.meta.url)), [id, room], {
+    const { program, args, env, onEnded } = this.#options;
+    const child = fork(fileURLToPath(new URL(`./${program}`, import.meta.url)), [id, ...args], {
       env,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
     this.#agents.set(id, child);
     child.on('message', (message) => void this.#hear(id, child, fromAgent.parse(message)));
     child.once('exit', (code, signal) => {
-      if (!this.#ending && !this.#killed.has(id)) onEnded(id, signal ?? `exit code ${code}`);
+      if (this.#ending || this.#killed.has(id)) return;
+      onEnded(id, signal ?? `exit code ${code}`, code === 0);
     });
+  }
+
+  /** The agents that live and are not stopped. */
+  get active(): string[] {
+    return [...this.#agents.keys()].filter((id) => !this.#killed.has(id) && !this.#stopped.has(id));
+  }
+
+  kill(id: string): void {
+    this.#killed.add(id);
+    this.#agents.get(id)?.kill('SIGKILL');
+  }
+
+  stop(id: string): void {
+    this.#stopped.add(id);
+    this.#agents.get(id)?.kill('SIGSTOP');
   }
 
   /** Wakes an agent that was stopped. */
   resume(id: string): void {
+    this.#stopped.delete(id);
     this.#agents.get(id)?.kill('SIGCONT');
+  }
+
+  /** Resolves when an agent has ended by itself. */
+  async ended(id: string): Promise<void> {
+    const child = this.#agents.get(id);
+    if (child && child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   }
 
   /** Ends all of them; a stopped one is woken first, and who does not end is killed. */
@@ -75,12 +101,8 @@ export class Crew {
     const answer = (error?: string) => child.connected && child.send({ to: message.ask, error }, () => undefined);
     if (message.kind === 'begin') {
       const fate = await this.#options.fate(id, message.taskId, message.token);
-      if (fate === 'kill') {
-        this.#killed.add(id);
-        child.kill('SIGKILL');
-        return;
-      }
-      if (fate === 'stop') child.kill('SIGSTOP');
+      if (fate === 'kill') return this.kill(id);
+      if (fate === 'stop') this.stop(id);
       answer();
       return;
     }

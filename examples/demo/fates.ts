@@ -34,9 +34,14 @@ export class Fates {
     }
     // A task that was lost once is not lost again, so that two tasks are taken over and not one twice.
     if (token > 1 || (own.beginnings -= 1) > 0) return 'go on';
+    this.spare(agent);
+    return own.fate;
+  }
+
+  /** Nothing more is to happen to an agent: it has, or somebody else saw to it. */
+  spare(agent: string): void {
     this.#ahead.delete(agent);
     if (this.#ahead.size === 0) this.#allMet.abort();
-    return own.fate;
   }
 }
 

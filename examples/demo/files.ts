@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open, readdir } from 'node:fs/promises';
-import { join, relative, sep } from 'node:path';
+import { join, relative, resolve, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { name } from '../../src/envelope/fields.ts';
 
 /** A text file to be processed, and the task that stands for it. */
@@ -12,18 +13,26 @@ export interface InputFile {
 }
 
 const PASSED_OVER = new Set(['node_modules', 'dist', 'coverage', 'reports']);
+/** The project's own sources and docs: what the demo studies unless it is given another folder. */
+export const OWN_TEXTS = fileURLToPath(new URL('../..', import.meta.url));
+/** Its tests are more than all the rest, and would make the demo long. */
+const OWN_PASSED_OVER = /^(test|bench)$|\.(test|fixture)\.ts$/;
 const SNIFFED_BYTES = 8_192;
 
 /** Every text file below a folder, in a stable order. Hidden files, links and build output are passed over. */
 export async function textFiles(root: string): Promise<InputFile[]> {
   const found: InputFile[] = [];
+  const own = resolve(root) === resolve(OWN_TEXTS);
   const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
     throw new Error(`cannot read the folder ${root}: give another with --input DIR`, { cause: error });
   });
   for (const entry of entries) {
     const path = join(entry.parentPath, entry.name);
     const label = relative(root, path);
-    const passedOver = label.split(sep).some((part) => part.startsWith('.') || PASSED_OVER.has(part));
+    const parts = label.split(sep);
+    const passedOver =
+      parts.some((part) => part.startsWith('.') || PASSED_OVER.has(part)) ||
+      (own && [parts[0], entry.name].some((name) => OWN_PASSED_OVER.test(name ?? '')));
     if (entry.isFile() && !passedOver && (await isText(path))) found.push({ taskId: taskIdOf(label), label, path });
   }
   return found.sort((a, b) => (a.label < b.label ? -1 : 1));

@@ -7,6 +7,7 @@ import { startDevServer } from '../../src/dev/server.ts';
 export interface Services {
   /** For processes that connect: names the server. */
   readonly env: NodeJS.ProcessEnv;
+  readonly uiUrl: string | undefined;
   /** The end of what the worker has said. */
   tail(): string;
   stop(): Promise<void>;
@@ -45,5 +46,5 @@ export async function startServices(onEnded: (error: Error) => void): Promise<Se
     TEMPORAL_ADDRESS: named?.address ?? server?.address,
     TEMPORAL_NAMESPACE: named?.namespace ?? server?.namespace,
   };
-  return { env, stop, tail: () => worker.tail() };
+  return { env, uiUrl: server?.uiUrl, stop, tail: () => worker.tail() };
 }

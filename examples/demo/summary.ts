@@ -1,6 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { z } from 'zod';
 import { workflowIdOf } from '../../src/envelope/address.ts';
+import type { Act2 } from './act2.ts';
 import type { InputFile } from './files.ts';
 import type { ResultStore } from './store.ts';
 
@@ -42,13 +43,19 @@ export async function summarise(
   };
 }
 
-/** What is wrong with a summary; nothing where all is as promised. */
-export function faults(summary: Summary): string[] {
+/** What is wrong with the second act; nothing where all is as promised. */
+export function faults({ summary, damage, interfered }: Act2): string[] {
   const { tasks, completed, duplicate_results: duplicates, reassigned, refused_stale: refused } = summary;
+  const { lost, torn, wasted_calls: wasted } = damage;
   return [
     ...(completed === tasks ? [] : [`${tasks - completed} of ${tasks} tasks were not completed with a result`]),
-    ...(duplicates === 0 ? [] : [`${duplicates} results were written twice`]),
-    ...(reassigned >= 2 ? [] : [`only ${reassigned} tasks were taken over from a lost agent, not 2`]),
-    ...(refused >= 1 ? [] : ['no late write was refused']),
+    ...(duplicates === 0 && damage.duplicate_results === 0
+      ? []
+      : [`${Math.max(duplicates, damage.duplicate_results)} results were written twice`]),
+    ...(lost === 0 ? [] : [`${lost} files have no part in the report`]),
+    ...(torn === 0 ? [] : [`${torn} parts of the report are torn`]),
+    ...(wasted === 0 ? [] : [`${wasted} calls were paid for nothing`]),
+    ...(reassigned >= 2 || interfered ? [] : [`only ${reassigned} tasks were taken over from a lost agent, not 2`]),
+    ...(refused >= 1 || interfered ? [] : ['no late write was refused']),
   ];
 }

@@ -15,6 +15,18 @@ const summary = z.strictObject({
   reassigned: z.number(),
   refused_stale: z.number(),
   seconds: z.number(),
+  act1: z
+    .strictObject({
+      tasks: z.number(),
+      completed: z.number(),
+      duplicate_results: z.number(),
+      lost: z.number(),
+      torn: z.number(),
+      paid_calls: z.number(),
+      wasted_calls: z.number(),
+      seconds: z.number(),
+    })
+    .optional(),
 });
 /** Everything that a copy of the repository needs to run the demo. */
 const SOURCES = ['package.json', 'tsconfig.json', 'src', 'workflows', 'activities', 'examples'];
@@ -70,12 +82,12 @@ class Demo {
   stderr = '';
   readonly ended: Promise<number | null>;
 
-  constructor(folder: string, temporary: string) {
+  constructor(folder: string, temporary: string, options: readonly string[]) {
     this.temporary = temporary;
     // No server of the environment, and nothing of the test runner's.
     const { TEMPORAL_ADDRESS: _address, NODE_OPTIONS: _options, ...env } = process.env;
     const tsx = path.join(root, 'node_modules/tsx/dist/cli.mjs');
-    const args = [tsx, 'examples/demo/main.ts', '--input', input, '--time-limit', '90'];
+    const args = [tsx, 'examples/demo/main.ts', '--input', input, '--time-limit', '90', ...options];
     // A group of its own, so that Ctrl-C can be sent to all of it, as a terminal does.
     this.child = spawn(process.execPath, args, { cwd: folder, env: { ...env, TMPDIR: temporary }, detached: true });
     this.child.stdout?.setEncoding('utf8').on('data', (data: string) => (this.stdout += data));
@@ -84,9 +96,10 @@ class Demo {
     running.add(this);
   }
 
-  static async start(folder = root): Promise<Demo> {
+  /** Only the second act, unless asked for more. */
+  static async start(folder = root, options: readonly string[] = ['--act', '2']): Promise<Demo> {
     const temporary = await mkdtemp(path.join(scratch, 'tmp-'));
-    return new Demo(folder, temporary);
+    return new Demo(folder, temporary, options);
   }
 
   kill(): void {
@@ -162,11 +175,20 @@ async function mutant(name: string, file: string, from: string, to: string): Pro
 // One after the other: each brings a server, a worker and four agents.
 describe.sequential('the demo', { timeout: 120_000 }, () => {
   it('does every task of any folder once, over a killed and a stopped agent', async () => {
-    const demo = await Demo.start();
+    const demo = await Demo.start(root, []);
     await demo.endedWith((code) => code === 0);
     expect(demo.summary).toMatchObject({ tasks: TEXTS, completed: TEXTS, duplicate_results: 0 });
     expect(demo.summary.reassigned).toBeGreaterThanOrEqual(2);
     expect(demo.summary.refused_stale).toBeGreaterThanOrEqual(1);
+    // Without Synod a task is lost with its agent, and each part of the report that is there was paid for.
+    const { act1 } = demo.summary;
+    expect(act1).toMatchObject({ tasks: TEXTS, lost: 1 });
+    expect(act1?.paid_calls).toBe(TEXTS - 1 + (act1?.wasted_calls ?? Number.NaN));
+    expect(demo.stdout).toMatch(/work lost with its agent +1 +0\n/);
+    expect(demo.stdout).toMatch(
+      /agent-2 took .+ with token 1 and was killed holding it\. Its lease ran out at .+ took over .+ with token 2/,
+    );
+    expect(demo.stdout).toMatch(/agent-3 handed in .+ all the same\. It was refused: stale_token/);
     for (const name of [
       'größe und maß.txt',
       '東京 日記.txt',

@@ -1,0 +1,35 @@
+import { z } from 'zod';
+
+const answer = z.object({ to: z.string(), error: z.string().optional() });
+
+/** The agent's end of the line to the process that started it. */
+export class Talk {
+  readonly #waiting = new Map<string, (error: string | undefined) => void>();
+
+  constructor() {
+    process.on('message', (message) => {
+      const { to, error } = answer.parse(message);
+      this.#waiting.get(to)?.(error);
+      this.#waiting.delete(to);
+    });
+  }
+
+  /** Tells the parent something and waits for its answer; throws where that is a refusal. */
+  async ask(message: { ask: string; kind: string; [field: string]: unknown }): Promise<void> {
+    const error = await new Promise<string | undefined>((resolve) => {
+      this.#waiting.set(message.ask, resolve);
+      process.send?.(message);
+    });
+    if (error !== undefined) throw new Error(error);
+  }
+}
+
+/** Fires when the parent wants this process to end, or is gone. */
+export function untilDismissed(): AbortSignal {
+  const stop = new AbortController();
+  process.once('SIGTERM', () => stop.abort());
+  // The terminal's Ctrl-C reaches every process; the parent decides when this one ends.
+  process.on('SIGINT', () => {});
+  process.once('disconnect', () => stop.abort());
+  return stop.signal;
+}
