@@ -5,6 +5,7 @@ import type { Base } from '../envelope/envelope.ts';
 import type { Json } from '../envelope/fields.ts';
 import { MAX_REQUEST_BYTES, MAX_REQUEST_ENVELOPES } from '../envelope/limits.ts';
 import { SynodError } from '../envelope/refusal.ts';
+import { plain } from '../protocols/plain.ts';
 import { lastAnswer, refusedBy, standingOf } from './closed.ts';
 import { classify } from './faults.ts';
 import { backoff, pause } from './timing.ts';
@@ -41,14 +42,17 @@ export class Channel {
   readonly #client: Client;
   readonly #taskQueue: string;
   readonly #target: Target;
+  readonly #closed: AbortSignal;
   readonly #onRetry: OnRetry;
   #queue: Pending[] = [];
   #busy = false;
 
-  constructor(client: Client, taskQueue: string, target: Target, onRetry: OnRetry) {
+  /** @param closed fires when nothing is to be sent any more. */
+  constructor(client: Client, taskQueue: string, target: Target, closed: AbortSignal, onRetry: OnRetry) {
     this.#client = client;
     this.#taskQueue = taskQueue;
     this.#target = target;
+    this.#closed = closed;
     this.#onRetry = onRetry;
   }
 
@@ -98,13 +102,14 @@ export class Channel {
       } catch (error) {
         const fault = classify(error);
         if (fault.kind === 'fatal') throw fault.error;
+        if (this.#closed.aborted) throw new Error(`disconnected before ${workflowId} had answered`, { cause: error });
         if (fault.kind !== 'retry') {
           const answers = await this.#unreached(messages);
           if (answers) return answers;
           start = opens || opening === undefined;
         }
         this.#onRetry({ workflowId, attempt, error });
-        await pause(backoff(attempt));
+        await pause(backoff(attempt), this.#closed);
       }
     }
   }
@@ -126,6 +131,13 @@ export class Channel {
     }
   }
 
+  /** What the workflow is called in Temporal's Web UI. */
+  #summary(messages: readonly Base[]): string {
+    const opening = messages.find(({ type }) => type === this.#target.opening);
+    const title: unknown = opening && Reflect.get(opening, 'title');
+    return typeof title === 'string' ? plain(title) : `${this.#target.workflowType} of ${this.#target.room}`;
+  }
+
   async #update(messages: readonly Base[]): Promise<unknown> {
     return await this.#client.workflow
       .getHandle(this.#target.workflowId)
@@ -139,6 +151,7 @@ export class Channel {
       taskQueue: this.#taskQueue,
       args: [{ room, ...(config ? { config } : {}) }],
       workflowIdConflictPolicy: 'USE_EXISTING',
+      staticSummary: this.#summary(messages),
       workflowIdReusePolicy: opening === undefined ? 'ALLOW_DUPLICATE' : 'ALLOW_DUPLICATE_FAILED_ONLY',
     });
     // The update tells how it went; the handle's own promise must not be left to reject unheard.

@@ -1,5 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import { resolveServer } from '../dev/connect.ts';
+import { Hub } from './hub.ts';
 
 const DEFAULT_ADDRESS = '127.0.0.1:7233';
 
@@ -32,4 +33,12 @@ export async function connect(options: ConnectOptions = {}): Promise<Client> {
     connection,
     namespace: options.namespace ?? named?.namespace ?? process.env['TEMPORAL_NAMESPACE'] ?? 'default',
   });
+}
+
+/**
+ * Ends what the agents of a client still try to reach, and closes its connection. Without it a process whose server is gone
+ * goes on trying, and does not end. What was waiting is rejected.
+ */
+export async function disconnect(client: Client): Promise<void> {
+  await Hub.disconnect(client);
 }

@@ -11,8 +11,8 @@ import { isRefusalCode, SynodError } from '../envelope/refusal.ts';
 
 /** What a failed call means for what was asked. */
 export type Fault =
-  /** Nothing was done, or it is not known: the same again, after a pause. */
-  | { readonly kind: 'retry'; readonly error: unknown }
+  /** Nothing was done, or it is not known: the same again, after a pause. `crowded` where all places for updates are taken. */
+  | { readonly kind: 'retry'; readonly error: unknown; readonly crowded?: boolean }
   /** No such workflow, or it has closed. */
   | { readonly kind: 'gone'; readonly error: unknown }
   /** It has ended and may not be started again. */
@@ -20,12 +20,13 @@ export type Fault =
   /** Trying again cannot help. */
   | { readonly kind: 'fatal'; readonly error: unknown };
 
+const RESOURCE_EXHAUSTED = 8;
 /** gRPC's codes that pass by themselves. */
 const PASSING = new Set([
   1, // CANCELLED
   2, // UNKNOWN
   4, // DEADLINE_EXCEEDED
-  8, // RESOURCE_EXHAUSTED
+  RESOURCE_EXHAUSTED,
   9, // FAILED_PRECONDITION
   10, // ABORTED
   13, // INTERNAL
@@ -49,7 +50,8 @@ export function classify(error: unknown): Fault {
   }
   if (cause.code === ALREADY_EXISTS) return { kind: 'ended', error };
   if (cause.code === NOT_FOUND) return { kind: 'gone', error };
-  return { kind: PASSING.has(cause.code) ? 'retry' : 'fatal', error };
+  if (!PASSING.has(cause.code)) return { kind: 'fatal', error };
+  return cause.code === RESOURCE_EXHAUSTED ? { kind: 'retry', error, crowded: true } : { kind: 'retry', error };
 }
 
 function ofUpdate(error: WorkflowUpdateFailedError): Fault {

@@ -26,6 +26,7 @@ export class Hub {
   readonly #channels = new Map<string, Channel>();
   readonly #readers = new Map<string, Reader>();
   readonly #observers = new Set<OnRetry>();
+  readonly #closing = new AbortController();
 
   private constructor(client: Client, taskQueue: string) {
     this.client = client;
@@ -49,7 +50,7 @@ export class Hub {
     const { workflowId } = target;
     const channel =
       this.#channels.get(workflowId) ??
-      new Channel(this.client, this.taskQueue, target, (about) => this.#retried(about));
+      new Channel(this.client, this.taskQueue, target, this.#closing.signal, (about) => this.#retried(about));
     this.#channels.set(workflowId, channel);
     try {
       return await channel.send(message);
@@ -62,7 +63,9 @@ export class Hub {
   readerOf(workflowId: string): Reader {
     const known = this.#readers.get(workflowId);
     if (known) return known;
-    const reader = new Reader(this.client, workflowId, this.reader, () => this.#readers.delete(workflowId));
+    const reader = new Reader(this.client, workflowId, this.reader, this.#closing.signal, () =>
+      this.#readers.delete(workflowId),
+    );
     this.#readers.set(workflowId, reader);
     return reader;
   }
@@ -80,14 +83,24 @@ export class Hub {
       } catch (error) {
         if (error instanceof WorkflowNotFoundError) return undefined;
         const fault = classify(error);
-        if (fault.kind === 'fatal' || signal?.aborted) throw fault.error;
+        if (fault.kind === 'fatal' || signal?.aborted || this.#closing.signal.aborted) throw fault.error;
         this.#retried({ workflowId, attempt, error });
         await pause(backoff(attempt), signal);
       }
     }
   }
 
+  /** Ends what the agents of a client still try, and closes its connection. */
+  static async disconnect(client: Client): Promise<void> {
+    const hubs = [...(Hub.#hubs.get(client)?.values() ?? [])];
+    for (const hub of hubs) hub.#closing.abort();
+    Hub.#hubs.delete(client);
+    await client.connection.close();
+  }
+
   #retried(about: Parameters<OnRetry>[0]): void {
+    const fault = classify(about.error);
+    if (fault.kind === 'retry' && fault.crowded) this.#readers.get(about.workflowId)?.crowd();
     if (about.attempt === TELLING_ATTEMPT) {
       process.emitWarning(
         `synod: still trying to reach ${about.workflowId}: ${String(about.error)}; is the server up, and a worker?`,

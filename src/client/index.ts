@@ -1,7 +1,7 @@
 /** The agents' side of Synod: everything that an agent in TypeScript needs, beside a Temporal server. */
 export { Agent, type AgentOptions, type Announced, type TaskOptions } from './agent.ts';
 export type { OnRetry } from './channel.ts';
-export { connect, type ConnectOptions } from './connect.ts';
+export { connect, disconnect, type ConnectOptions } from './connect.ts';
 export { checkToken } from './fence.ts';
 export { LeaseLost } from './lease.ts';
 export { TaskFailure, type Handler, type Work, type WorkOptions, type WorkReport } from './work.ts';

@@ -19,6 +19,12 @@ const received: z.ZodType<Received> = z.object({
 
 /** What cannot mend by itself is warned of at first, and then about once a minute. */
 const FAILURES_A_WARNING = 30;
+/** How long a reader looks in instead of waiting, once it has met a crowd, and how often. */
+const CROWDED_MS = 60_000;
+const LOOK_IN_MS = 1_500;
+const MAX_LOOK_IN_MS = 12_000;
+/** A pause shorter than this is asked for by a workflow that hands over, not by one that has too many readers. */
+const CROWD_RETRY_SECONDS = 0.2;
 
 /** Somebody of this process who reads a log. */
 export interface Listener {
@@ -44,15 +50,22 @@ export class Reader {
   readonly #name: string;
   readonly #cursors = new Set<Cursor>();
   readonly #onIdle: () => void;
+  readonly #closed: AbortSignal;
   #after = -1;
   #running = false;
+  /** Until then, by `performance.now()`, this reader takes no place among the updates in flight for longer than it must. */
+  #crowdedUntil = Number.NEGATIVE_INFINITY;
+  #lookInMs = LOOK_IN_MS;
   /** Fires when somebody new must be heard at once. */
   #interrupt = new AbortController();
 
-  constructor(client: Client, workflowId: string, name: string, onIdle: () => void) {
+  /** @param closed fires when there is nothing to be read any more, ever. */
+  constructor(client: Client, workflowId: string, name: string, closed: AbortSignal, onIdle: () => void) {
     this.#client = client;
     this.#workflowId = workflowId;
     this.#name = name;
+    this.#closed = closed;
+    closed.addEventListener('abort', () => this.#interrupt.abort(), { once: true });
     this.#onIdle = onIdle;
   }
 
@@ -68,9 +81,20 @@ export class Reader {
     };
   }
 
+  /** The workflow has more callers than its server lets in: for a while this one looks in instead of waiting, at that pause at least. */
+  crowd(pauseSeconds: number = 0): void {
+    const now = performance.now();
+    // A server that refuses one update loses others with it, for seconds: each time it happens this reader comes half as often.
+    const again = now < this.#crowdedUntil;
+    const told = this.#crowdedUntil - CROWDED_MS + LOOK_IN_MS > now;
+    if (told && again) return;
+    this.#lookInMs = Math.max(again ? Math.min(this.#lookInMs * 2, MAX_LOOK_IN_MS) : LOOK_IN_MS, pauseSeconds * 1000);
+    this.#crowdedUntil = now + CROWDED_MS;
+  }
+
   async #run(): Promise<void> {
     this.#running = true;
-    for (let failures = 0; this.#cursors.size > 0;) {
+    for (let failures = 0; this.#cursors.size > 0 && !this.#closed.aborted;) {
       this.#interrupt = new AbortController();
       // Each page of the past that is read listens to it once: Node would warn of a leak after ten.
       setMaxListeners(0, this.#interrupt.signal);
@@ -81,6 +105,7 @@ export class Reader {
         failures = 0;
       } catch (error) {
         const fault = classify(error);
+        if (fault.kind === 'retry' && fault.crowded) this.crowd();
         // A workflow that is not there yet, or not there any more, may come: a room is started by its first message.
         if (fault.kind === 'fatal' && failures % FAILURES_A_WARNING === 0) {
           process.emitWarning(`synod: reading ${this.#workflowId} failed: ${String(fault.error)}`);
@@ -117,7 +142,8 @@ export class Reader {
     const cursors = [...this.#cursors];
     const after = this.#after;
     const { signal } = this.#interrupt;
-    const call = this.#receive([...new Set(cursors.map(({ agent }) => agent))], after, MAX_WAIT_SECONDS);
+    const crowded = performance.now() < this.#crowdedUntil;
+    const call = this.#receive([...new Set(cursors.map(({ agent }) => agent))], after, crowded ? 0 : MAX_WAIT_SECONDS);
     const answer = await Promise.race([call, aborted(signal)]);
     if (!answer) {
       // It was cancelled; how it fails is nobody's concern.
@@ -127,7 +153,10 @@ export class Reader {
     this.#after = Math.max(this.#after, answer.next);
     if (answer.truncated && answer.next < after) this.#after = answer.next;
     this.#deliver(cursors, after, answer);
-    if (answer.retry_after_seconds !== undefined) await pause(jittered(answer.retry_after_seconds * 1000), signal);
+    const { retry_after_seconds: pauseSeconds } = answer;
+    if (pauseSeconds !== undefined && pauseSeconds >= CROWD_RETRY_SECONDS) this.crowd(pauseSeconds);
+    if (pauseSeconds !== undefined) await pause(jittered(pauseSeconds * 1000), signal);
+    else if (crowded && answer.events.length === 0) await pause(jittered(this.#lookInMs), signal);
   }
 
   #deliver(cursors: readonly Cursor[], from: number, answer: Received): void {

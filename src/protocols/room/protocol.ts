@@ -5,6 +5,7 @@ import { fitsBytes, MAX_LOG_ENTRIES } from '../../envelope/limits.ts';
 import { boardQuery, roomMessages, type Publication, type RoomMessage } from '../../envelope/room.ts';
 import { explain, parseErrors, SynodError } from '../../envelope/refusal.ts';
 import type { Context, Decision, Protocol } from '../protocol.ts';
+import { plain } from '../plain.ts';
 import { rules } from '../protocol.ts';
 import { boardState, counts, emptyBoard, forget, lastSeq, nextForgetting, page, record } from './board.ts';
 
@@ -80,7 +81,7 @@ export const room: Protocol<RoomState, RoomMessage> = {
       `${state.agents.length} introduced: ${
         state.agents
           .slice(-20)
-          .map(([id, known]) => `${id} (${known.kind})`)
+          .map(([id, known]) => `${id} (${plain(known.kind)})`)
           .join(', ') || 'nobody yet'
       }.`,
       `On the board: ${open.join(', ') || 'nothing'}.`,

@@ -1,5 +1,6 @@
 import { formatTimestamp, type Json } from '../../envelope/fields.ts';
 import type { BoardRow } from '../../envelope/room.ts';
+import { clock, plain } from '../plain.ts';
 import type { TaskState } from './state.ts';
 
 /** `unopened`, `open`, `held`, or how it ended: `completed`, `failed`, `cancelled`. */
@@ -41,18 +42,17 @@ export function viewOf(state: TaskState): { [field: string]: Json } {
 export function detailsOf(state: TaskState): string {
   const { task, lease, claim, attempt } = state;
   if (!task) return 'Not announced yet.';
-  const lines = [`Task "${task.title}", announced by ${task.producer} at ${formatTimestamp(task.announced_at)}.`];
   const attempts = `attempt ${attempt} of ${task.max_attempts}`;
-  if (state.outcome) lines.push(`Ended with ${statusOf(state)} at ${formatTimestamp(state.since)} (${attempts}).`);
-  else if (lease)
-    lines.push(
-      `Held by ${lease.holder} (${attempts}); the lease ends at ${formatTimestamp(lease.expires_at)} unless renewed.`,
-    );
-  else if (claim)
-    lines.push(
-      `Open for claims (${attempts}); announced again at ${formatTimestamp(claim.deadline)} if nobody claims it.`,
-    );
-  return lines.join('\n');
+  return [
+    ...(state.outcome ? [`Ended at ${clock(state.since)}: ${statusOf(state)} (${attempts}).`] : []),
+    ...(lease
+      ? [`Held by ${lease.holder} (${attempts}); the lease ends at ${clock(lease.expires_at)} unless renewed.`]
+      : []),
+    ...(claim
+      ? [`Open for claims (${attempts}); announced again at ${clock(claim.deadline)} if nobody claims it.`]
+      : []),
+    `Task "${plain(task.title)}", announced by ${task.producer} at ${clock(task.announced_at)}.`,
+  ].join('\n');
 }
 
 export function boardRowOf(state: TaskState): BoardRow | undefined {

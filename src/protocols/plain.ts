@@ -1,0 +1,15 @@
+const MARKUP = /[\\`*_{}[\]()#+!|<>&~]/g;
+// eslint-disable-next-line no-control-regex
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]+/g;
+const MAX_SHOWN = 200;
+
+/** What somebody wrote, for an operator's page that renders Markdown: shown as it stands, on one line, and not too long. */
+export function plain(text: string): string {
+  const short = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+  return short.replace(CONTROL, ' ').replace(MARKUP, '\\$&');
+}
+
+/** A time for people: to the second. */
+export function clock(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
