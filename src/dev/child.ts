@@ -14,7 +14,7 @@ export interface OwnedChild {
   exited: Promise<Exit>;
   /** True until the process has ended. */
   running(): boolean;
-  /** The last 50 lines that it wrote to stdout and stderr. */
+  /** The last 50 lines that it wrote to stdout, and behind them the last 50 that it wrote to stderr. */
   tail(): string;
   /** Resolves when a line of its output matches; never resolves if none does. */
   said(pattern: RegExp): Promise<void>;
@@ -35,15 +35,17 @@ const STOP_MS = 5000;
 export async function startChild(command: string, args: readonly string[]): Promise<OwnedChild> {
   const posix = process.platform !== 'win32';
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: posix });
-  const lines: string[] = [];
+  // Apart, because which of the two is read first is a matter of chance, and a long one must not push the other out.
+  const kept = { out: [] as string[], err: [] as string[] };
   const listeners = new Set<(line: string) => void>();
-  const keep = (line: string): void => {
+  const keepIn = (lines: string[]) => (line: string) => {
     lines.push(line);
     if (lines.length > KEPT_LINES) lines.shift();
     for (const listener of listeners) listener(line);
   };
-  eachLine(child.stdout, keep);
-  eachLine(child.stderr, keep);
+  const lines = (): string[] => [...kept.out, ...kept.err];
+  eachLine(child.stdout, keepIn(kept.out));
+  eachLine(child.stderr, keepIn(kept.err));
   // 'close' comes after 'exit', when all output has been read.
   const exited = new Promise<Exit>((resolve) => {
     child.once('close', (code, signal) => resolve({ code, signal }));
@@ -69,10 +71,10 @@ export async function startChild(command: string, args: readonly string[]): Prom
     pid,
     exited,
     running,
-    tail: () => lines.join('\n'),
+    tail: () => lines().join('\n'),
     said: (pattern) =>
       new Promise((resolve) => {
-        if (lines.some((line) => pattern.test(line))) return resolve();
+        if (lines().some((line) => pattern.test(line))) return resolve();
         listeners.add((line) => {
           if (pattern.test(line)) resolve();
         });
