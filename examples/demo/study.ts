@@ -6,8 +6,10 @@ import { count, type Counted } from './count.ts';
 /** How much of a file is compared with others, in bytes. */
 const COMPARED_BYTES = 16 * 1024;
 /** With how many others, those nearest in size. */
-const MAX_COMPARED = 100;
-const COMPRESSION = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } };
+const MAX_COMPARED = 60;
+const COMPRESSION = {
+  params: { [constants.BROTLI_PARAM_QUALITY]: 10, [constants.BROTLI_PARAM_LGWIN]: 16 },
+};
 
 /** A file that may be compared, as the agents are told of it. */
 export interface Neighbour {

@@ -36,6 +36,14 @@ it('takes the most urgent, then the longest open, each once', () => {
   expect(takeAll(candidates)).toEqual(['urgent', 'early', 'late', 'usual']);
 });
 
+it('takes what an agent has lost before what nobody has begun, and not before what is more urgent', () => {
+  const candidates = new Candidates([]);
+  note(candidates, 'task.announce', 'first');
+  note(candidates, 'task.announce', 'lost', { from: 'synod', attempt: 2 });
+  note(candidates, 'task.announce', 'urgent', { priority: 1 });
+  expect(takeAll(candidates)).toEqual(['urgent', 'lost', 'first']);
+});
+
 it('passes over a task that asks for more than it can', () => {
   const candidates = new Candidates(['typescript']);
   note(candidates, 'task.announce', 'both', { capabilities: ['typescript', 'rust'] });

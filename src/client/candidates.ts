@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { z } from 'zod';
 import type { LogEvent } from '../envelope/calls.ts';
-import type { Envelope } from '../envelope/envelope.ts';
+import { SYNOD, type Envelope } from '../envelope/envelope.ts';
 import type { Json } from '../envelope/fields.ts';
 import { boardRow } from '../envelope/room.ts';
 
@@ -45,8 +45,10 @@ export class Candidates {
     if (typeof taskId !== 'string') return;
     if (TAKEN.has(envelope.type) && envelope.to === undefined) this.drop(taskId);
     const announced = announcement.safeParse(envelope);
-    if (announced.success)
-      this.#add({ ...announced.data, since: now, announcement: envelope, gone: new AbortController() });
+    if (!announced.success) return;
+    // What is announced again, by the primitive, has waited longest.
+    const since = envelope.from === SYNOD ? '' : now;
+    this.#add({ ...announced.data, since, announcement: envelope, gone: new AbortController() });
   }
 
   /** Takes notice of the board, page by page; the board is asked for by `view`. */

@@ -20,8 +20,11 @@ describe('task.announce', () => {
     expect(task.host.row).toEqual({ ...row, status: 'open', since: '1970-01-01T00:00:00.000Z' });
     task.at(5).say('bob', 'claim');
     expect(task.host.row).toEqual({ ...row, status: 'held', holder: 'bob', since: '1970-01-01T00:00:05.000Z' });
-    task.say('bob', 'complete', { attempt: 1 });
-    expect(task.host.row).toEqual({ ...row, status: 'completed', since: '1970-01-01T00:00:05.000Z' });
+    task.at(10).say('bob', 'release', { attempt: 1 });
+    expect(task.host.row).toEqual({ ...row, status: 'open', since: '1970-01-01T00:00:00.000Z' });
+    task.at(5).say('bob', 'claim');
+    task.say('bob', 'complete', { attempt: 2 });
+    expect(task.host.row).toEqual({ ...row, status: 'completed', since: '1970-01-01T00:00:10.000Z' });
   });
 });
 

@@ -63,7 +63,8 @@ export function boardRowOf(state: TaskState): BoardRow | undefined {
     kind: 'task',
     status: statusOf(state),
     ...(state.lease ? { holder: state.lease.holder } : {}),
-    since: formatTimestamp(state.since),
+    // A task that was lost and is open again is as old as its first announcement, and not last in the queue.
+    since: formatTimestamp(statusOf(state) === 'open' ? task.announced_at : state.since),
     priority: task.priority,
     ...(task.capabilities ? { capabilities: task.capabilities } : {}),
   };
