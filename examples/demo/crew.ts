@@ -33,6 +33,7 @@ export class Crew {
   readonly #killed = new Set<string>();
   readonly #stopped = new Set<string>();
   #ending = false;
+  #over = false;
 
   constructor(options: CrewOptions) {
     this.#options = options;
@@ -95,9 +96,12 @@ export class Crew {
         clearTimeout(late);
       }),
     );
+    // What they have said last may still be on its way: there is nothing left to write it to.
+    this.#over = true;
   }
 
   async #hear(id: string, child: ChildProcess, message: FromAgent): Promise<void> {
+    if (this.#over) return;
     const answer = (error?: string) => child.connected && child.send({ to: message.ask, error }, () => undefined);
     if (message.kind === 'begin') {
       const fate = await this.#options.fate(id, message.taskId, message.token);

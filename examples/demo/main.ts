@@ -69,7 +69,7 @@ async function demo(): Promise<number> {
     );
   }
   const folder = await mkdtemp(join(tmpdir(), 'synod-demo-'));
-  cleanUps.unshift(() => rm(folder, { recursive: true, force: true }));
+  cleanUps.unshift(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   const without = options.act === '2' ? undefined : await actOne(await stage('act-1', files, root, folder));
   if (options.act === '1') return last({ act1: without }, []);
   return await actTwo(await stage('act-2', files, root, folder), without);
