@@ -15,6 +15,7 @@ import { table } from './table.ts';
 
 /** A task for each agent: with fewer, there is nobody left to take over. */
 const MIN_FILES = AGENTS.length;
+const SAME_SIGNAL_MS = 2_000;
 
 const options = new Command('demo')
   .description(
@@ -30,14 +31,17 @@ const options = new Command('demo')
 
 const abort = new AbortController();
 let stopped = false;
+let stoppedAt = 0;
 for (const [signal, code] of [
   ['SIGINT', 130],
   ['SIGTERM', 143],
 ] as const) {
   process.on(signal, () => {
-    // Asked twice, it does not clean up any more.
-    if (abort.signal.aborted) process.exit(code);
+    // One Ctrl-C may come twice, from the terminal and from whoever started this process; a second one comes later.
+    if (abort.signal.aborted && performance.now() - stoppedAt > SAME_SIGNAL_MS) process.exit(code);
+    if (abort.signal.aborted) return;
     stopped = true;
+    stoppedAt = performance.now();
     abort.abort(new Error(`stopped by ${signal}`));
   });
 }
