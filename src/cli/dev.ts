@@ -22,6 +22,8 @@ export function devCommand(): Command {
         taskQueue: string;
       }) => {
         quietRuntime();
+        // The SDK listens only while the worker runs; the server is stopped after that.
+        for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
         const server = await startDevServer({
           ui: options.ui,
           ...(options.dbFilename === undefined ? {} : { dbFilename: options.dbFilename }),

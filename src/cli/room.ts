@@ -6,10 +6,10 @@ import { Hub, roomTarget } from '../client/hub.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { EVERYONE } from '../envelope/calls.ts';
 
-/** Resolves when the process is asked to stop. */
+/** Resolves when the process is asked to stop. Asked again, as a terminal's Ctrl-C may do, it still ends in order. */
 export async function untilStopped(): Promise<void> {
   await new Promise<void>((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => resolve());
   });
 }
 
