@@ -22,8 +22,14 @@ export function devCommand(): Command {
         taskQueue: string;
       }) => {
         quietRuntime();
-        // The SDK listens only while the worker runs; the server is stopped after that.
-        for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
+        // Once the worker runs, the SDK stops it at a signal, and the server is stopped after that, however often one is sent.
+        let works = false;
+        for (const [signal, code] of [
+          ['SIGINT', 130],
+          ['SIGTERM', 143],
+        ] as const) {
+          process.on(signal, () => (works ? undefined : process.exit(code)));
+        }
         const server = await startDevServer({
           ui: options.ui,
           ...(options.dbFilename === undefined ? {} : { dbFilename: options.dbFilename }),
@@ -34,6 +40,7 @@ export function devCommand(): Command {
         try {
           const worker = await workerAt(server.address, server.namespace, options.taskQueue);
           await runWorker(worker, () => {
+            works = true;
             console.log('ready');
             console.log(`server   TEMPORAL_ADDRESS=${server.address}`);
             if (server.uiUrl !== undefined) console.log(`Web UI   ${server.uiUrl}`);
