@@ -4,8 +4,7 @@ import { formatTimestamp, type Json } from '../envelope/fields.ts';
 
 const MAX_TEXT = 200;
 /** Control characters could move the cursor or recolour the screen; bidirectional marks could reorder a line. */
-// eslint-disable-next-line no-control-regex
-const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const UNSAFE = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
 /** How an event is printed: a readable line, or one line of JSON. */
 export type ConsoleFormat = 'text' | 'json';

@@ -1,6 +1,5 @@
 const MARKUP = /[\\`*_{}[\]()#+!|<>&~]/g;
-// eslint-disable-next-line no-control-regex
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]+/g;
+const CONTROL = /\p{Cc}+/gu;
 const MAX_SHOWN = 200;
 
 /** What somebody wrote, for an operator's page that renders Markdown: shown as it stands, on one line, and not too long. */
