@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { formatTimestamp, type Json } from '../../envelope/fields.ts';
 import { MAX_BOARD_ROWS, utf8Bytes } from '../../envelope/limits.ts';
+import { entries, finalAt, get, noSources, oldestFinal, set, sourcesState, without, type Packed } from './sources.ts';
 import { boardRow, type BoardQuery, type BoardRow, type Publication } from '../../envelope/room.ts';
 
 /** Bytes of JSON that the board may take of the room's state. */
@@ -8,8 +9,6 @@ const MAX_BOARD_SIZE = 300 * 1024;
 /** A final source is remembered so long, in milliseconds, so that a late repeat of its last words is still known. */
 const FORGET_FINAL_MS = 3_600_000;
 const DEFAULT_PRIORITY = 3;
-/** Where a packed source says since when it is final; null where it is not. */
-const FINAL_AT = 2;
 
 /** What a room knows of one source. */
 const source = z.object({
@@ -21,21 +20,9 @@ const source = z.object({
 });
 type Source = z.infer<typeof source>;
 
-/** A source as the state holds it, without names of fields, so that three thousand fit: see {@link pack}. */
-const packed = z.tuple([
-  z.number(),
-  z.number().nullable(),
-  z.number().nullable(),
-  z
-    .tuple([z.string(), z.string(), z.string(), z.union([z.string(), z.number()]), z.string(), z.number()])
-    .rest(z.string())
-    .nullable(),
-]);
-type Packed = z.infer<typeof packed>;
-
 /** The board by source (a workflow id). `size` is the sum of the entries' bytes of JSON. */
 export const boardState = z.object({
-  sources: z.record(z.string(), packed),
+  sources: sourcesState,
   size: z.number(),
   truncated: z.boolean(),
 });
@@ -92,11 +79,11 @@ function tailOf(name: string): string {
 }
 
 function sourceOf({ sources }: Board, id: string): Source | undefined {
-  const entry = Object.hasOwn(sources, id) ? sources[id] : undefined;
+  const entry = get(sources, id);
   return entry && unpack(id, entry);
 }
 
-export const emptyBoard: Board = { sources: {}, size: 0, truncated: false };
+export const emptyBoard: Board = { sources: noSources, size: 0, truncated: false };
 
 /** The last sequence number of the source of a publication, 0 where it is unknown. */
 export function lastSeq(board: Board, publication: Publication): number {
@@ -118,7 +105,7 @@ function knownOf(board: Board, { source: id, life }: Publication): Source | unde
 export function record(board: Board, publication: Publication, now: number): Board {
   if (fromEarlierLife(board, publication)) return board;
   const known = knownOf(board, publication);
-  const before = Object.hasOwn(board.sources, publication.source) ? board.sources[publication.source] : undefined;
+  const before = get(board.sources, publication.source);
   const life = publication.life ?? known?.life;
   // A late repeat brings back no row that has been replaced since.
   const late = publication.events.length > 0 && (publication.events.at(-1)?.seq ?? 0) <= (known?.seq ?? 0);
@@ -131,27 +118,19 @@ export function record(board: Board, publication: Publication, now: number): Boa
     final_at: finalAt ?? null,
   });
   const size = board.size + sizeOf(publication.source, entry) - (before ? sizeOf(publication.source, before) : 0);
-  const sources = { ...board.sources, [publication.source]: entry };
+  const sources = set(board.sources, publication.source, entry);
   return shrink({ sources, size, truncated: board.truncated }, before ? undefined : publication.source);
 }
 
 function shrink(board: Board, newcomer: string | undefined): Board {
-  const { sources } = board;
-  let { size, truncated } = board;
-  let count = Object.keys(sources).length;
-  if (count <= MAX_BOARD_ROWS && size <= MAX_BOARD_SIZE) return board;
-  const finals = Object.entries(sources)
-    .filter(([, entry]) => entry[FINAL_AT] !== null)
-    .sort(([, a], [, b]) => (a[FINAL_AT] ?? 0) - (b[FINAL_AT] ?? 0))
-    .map(([id]) => id);
-  // With nothing final to let go, the newcomer is what the board cannot take.
-  for (const id of newcomer === undefined ? finals : [...finals, newcomer]) {
-    if (count <= MAX_BOARD_ROWS && size <= MAX_BOARD_SIZE) break;
-    const entry = sources[id];
-    if (!entry) continue;
+  let { sources, size, truncated } = board;
+  while (sources.count > MAX_BOARD_ROWS || size > MAX_BOARD_SIZE) {
+    // With nothing final to let go, the newcomer is what the board cannot take.
+    const id = oldestFinal(sources) ?? newcomer;
+    const entry = id === undefined ? undefined : get(sources, id);
+    if (id === undefined || !entry) break;
     size -= sizeOf(id, entry);
-    count -= 1;
-    delete sources[id];
+    sources = without(sources, [id]);
     truncated = true;
   }
   return { sources, size, truncated };
@@ -162,31 +141,27 @@ function sizeOf(id: string, entry: Packed): number {
 }
 
 /** When the next final source is forgotten. */
-export function nextForgetting(board: Board): number | null {
-  let next: number | null = null;
-  for (const { [FINAL_AT]: at } of Object.values(board.sources)) {
-    if (at !== null && (next === null || at + FORGET_FINAL_MS < next)) next = at + FORGET_FINAL_MS;
-  }
-  return next;
+export function nextForgetting({ sources }: Board): number | null {
+  return sources.first_final === null ? null : sources.first_final + FORGET_FINAL_MS;
 }
 
 /** The board without the final sources whose hour has passed. */
 export function forget(board: Board, now: number): Board {
-  const gone = Object.entries(board.sources).filter(
-    ([, { [FINAL_AT]: at }]) => at !== null && at + FORGET_FINAL_MS <= now,
-  );
+  const gone = entries(board.sources).filter(([, entry]) => (finalAt(entry) ?? Infinity) + FORGET_FINAL_MS <= now);
   if (gone.length === 0) return board;
-  const names = new Set(gone.map(([id]) => id));
   return {
     ...board,
-    sources: Object.fromEntries(Object.entries(board.sources).filter(([id]) => !names.has(id))),
+    sources: without(
+      board.sources,
+      gone.map(([id]) => id),
+    ),
     size: gone.reduce((size, [id, entry]) => size - sizeOf(id, entry), board.size),
   };
 }
 
 /** A page of the board, the most urgent first, then the longest open. `next` is the next page's `after`. */
 export function page(board: Board, query: BoardQuery): { [field: string]: Json } {
-  const rows = Object.entries(board.sources)
+  const rows = entries(board.sources)
     .map(([name, entry]) => unpack(name, entry))
     .flatMap(({ row }) => (row && wanted(row, query) ? [{ row, place: placeOf(row) }] : []))
     .sort((a, b) => (a.place < b.place ? -1 : 1));
@@ -212,7 +187,7 @@ function placeOf(row: BoardRow): string {
 /** How many rows there are of each kind and status. */
 export function counts(board: Board): { [what: string]: number } {
   const result: { [what: string]: number } = {};
-  for (const [, , , row] of Object.values(board.sources)) {
+  for (const [, , , row] of entries(board.sources).map(([, entry]) => entry)) {
     if (!row) continue;
     const what = `${row[1]}.${row[2]}`;
     result[what] = (Object.hasOwn(result, what) ? (result[what] ?? 0) : 0) + 1;
