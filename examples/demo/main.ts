@@ -15,7 +15,8 @@ import { table } from './table.ts';
 
 /** A task for each agent: with fewer, there is nobody left to take over. */
 const MIN_FILES = AGENTS.length;
-const SAME_SIGNAL_MS = 2_000;
+/** Cleaning up takes less than this, on a busy machine too. */
+const PATIENCE_MS = 15_000;
 
 const options = new Command('demo')
   .description(
@@ -37,11 +38,12 @@ for (const [signal, code] of [
   ['SIGTERM', 143],
 ] as const) {
   process.on(signal, () => {
-    // One Ctrl-C may come twice, from the terminal and from whoever started this process; a second one comes later.
-    if (abort.signal.aborted && performance.now() - stoppedAt > SAME_SIGNAL_MS) process.exit(code);
+    // One Ctrl-C may come twice, from the terminal and from whoever started this process; only much later it means: at once.
+    if (abort.signal.aborted && performance.now() - stoppedAt > PATIENCE_MS) process.exit(code);
     if (abort.signal.aborted) return;
     stopped = true;
     stoppedAt = performance.now();
+    console.error('demo: cleaning up');
     abort.abort(new Error(`stopped by ${signal}`));
   });
 }
