@@ -8,7 +8,6 @@ import { freePorts } from '../../src/dev/ports.ts';
 import { startDevServer, type DevServer } from '../../src/dev/server.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
-const TSX = fileURLToPath(new URL('../../node_modules/tsx/dist/cli.mjs', import.meta.url));
 
 /** The command line as a process, with what it says. */
 class Synod {
@@ -18,7 +17,7 @@ class Synod {
   readonly #heard = new EventEmitter();
 
   constructor(args: readonly string[], env: NodeJS.ProcessEnv) {
-    this.child = spawn(process.execPath, [TSX, MAIN, ...args], {
+    this.child = spawn(process.execPath, ['--import', 'tsx', MAIN, ...args], {
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -86,8 +86,7 @@ class Demo {
     this.temporary = temporary;
     // No server of the environment, and nothing of the test runner's.
     const { TEMPORAL_ADDRESS: _address, NODE_OPTIONS: _options, ...env } = process.env;
-    const tsx = path.join(root, 'node_modules/tsx/dist/cli.mjs');
-    const args = [tsx, 'examples/demo/main.ts', '--input', input, '--time-limit', '90', ...options];
+    const args = ['--import', 'tsx', 'examples/demo/main.ts', '--input', input, '--time-limit', '90', ...options];
     // A group of its own, so that Ctrl-C can be sent to all of it, as a terminal does.
     this.child = spawn(process.execPath, args, { cwd: folder, env: { ...env, TMPDIR: temporary }, detached: true });
     this.child.stdout?.setEncoding('utf8').on('data', (data: string) => (this.stdout += data));
