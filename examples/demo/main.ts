@@ -61,6 +61,7 @@ try {
     console.error(`demo: ${error instanceof Error ? error.message : String(error)}`);
 }
 clearTimeout(watchdog);
+if (stopped && !(options.keep && code === 0)) code = 130;
 for (const step of cleanUps)
   await step().catch((error: unknown) => console.error(`demo: cleaning up: ${String(error)}`));
 // A call that still looks for a server that has died must not keep this process.

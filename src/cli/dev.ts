@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { startDevServer } from '../dev/server.ts';
+import { untilStopped } from './room.ts';
 import { quietRuntime, runWorker, workerAt } from './worker.ts';
 
 export function devCommand(): Command {
@@ -10,6 +11,7 @@ export function devCommand(): Command {
     .option('--port <port>', 'port of the server (default: a free one)', port)
     .option('--ui-port <port>', 'port of the Web UI (default: a free one)', port)
     .option('--no-ui', 'without the Web UI')
+    .option('--no-worker', 'without the worker: run your own')
     .option('--default-limits', "leave the server's limit of 10 updates in flight a workflow as it is")
     .option('--task-queue <name>', 'task queue', DEFAULT_TASK_QUEUE)
     .action(
@@ -18,6 +20,7 @@ export function devCommand(): Command {
         port?: number;
         uiPort?: number;
         ui: boolean;
+        worker: boolean;
         defaultLimits?: boolean;
         taskQueue: string;
       }) => {
@@ -37,15 +40,20 @@ export function devCommand(): Command {
           ...(options.uiPort === undefined ? {} : { uiPort: options.uiPort }),
           ...(options.defaultLimits ? { maxInFlightUpdates: null } : {}),
         });
+        const ready = () => {
+          works = true;
+          console.log('ready');
+          console.log(`server   TEMPORAL_ADDRESS=${server.address}`);
+          if (server.uiUrl !== undefined) console.log(`Web UI   ${server.uiUrl}`);
+          console.log('stop     Ctrl-C');
+        };
         try {
-          const worker = await workerAt(server.address, server.namespace, options.taskQueue);
-          await runWorker(worker, () => {
-            works = true;
-            console.log('ready');
-            console.log(`server   TEMPORAL_ADDRESS=${server.address}`);
-            if (server.uiUrl !== undefined) console.log(`Web UI   ${server.uiUrl}`);
-            console.log('stop     Ctrl-C');
-          });
+          if (options.worker)
+            await runWorker(await workerAt(server.address, server.namespace, options.taskQueue), ready);
+          else {
+            ready();
+            await untilStopped();
+          }
         } finally {
           await server.stop();
         }

@@ -131,7 +131,7 @@ export class Agent {
     return reader.listen({ agent: this.id, onEvent, onGap: options.onGap ?? (() => undefined) }, options.after);
   }
 
-  /** What is open in a room, the most urgent first, then the longest open. */
+  /** The tasks of a room and how they stand, the most urgent first, then the oldest; ended ones stay for an hour. Ask for status `open` for what is open. */
   async board(room: string, query: { kind?: string; status?: string } = {}): Promise<BoardRow[]> {
     const rows: BoardRow[] = [];
     for (let after: string | undefined; ;) {

@@ -31,6 +31,9 @@ const replies = z.array(
   z.array(z.custom<Envelope>((value) => typeof value === 'object' && value !== null && 'type' in value)),
 );
 
+/** An answer takes milliseconds; after so long something is amiss. */
+const SILENCE_MS = 10_000;
+
 /** Told about each call that has to be repeated. */
 export type OnRetry = (about: { workflowId: string; attempt: number; error: unknown }) => void;
 
@@ -98,11 +101,11 @@ export class Channel {
     let start = opens;
     for (let attempt = 0; ; attempt++) {
       try {
-        return replies.parse(await (start ? this.#updateWithStart(messages) : this.#update(messages)));
+        return replies.parse(await this.#answered(start ? this.#updateWithStart(messages) : this.#update(messages)));
       } catch (error) {
         const fault = classify(error);
-        if (fault.kind === 'fatal') throw fault.error;
         if (this.#closed.aborted) throw new Error(`disconnected before ${workflowId} had answered`, { cause: error });
+        if (fault.kind === 'fatal') throw fault.error;
         if (fault.kind !== 'retry') {
           const answers = await this.#unreached(messages);
           if (answers) return answers;
@@ -136,6 +139,21 @@ export class Channel {
     const opening = messages.find(({ type }) => type === this.#target.opening);
     const title: unknown = opening && Reflect.get(opening, 'title');
     return typeof title === 'string' ? plain(title) : `${this.#target.workflowType} of ${this.#target.room}`;
+  }
+
+  /** Says so where nobody answers: the server keeps an update for a worker that may never come. */
+  async #answered<T>(call: Promise<T>): Promise<T> {
+    const { workflowId } = this.#target;
+    const silent = setTimeout(() => {
+      process.emitWarning(
+        `synod: no answer from ${workflowId} for ${SILENCE_MS / 1000} s: does a worker poll the task queue "${this.#taskQueue}"? (synod worker)`,
+      );
+    }, SILENCE_MS);
+    try {
+      return await call;
+    } finally {
+      clearTimeout(silent);
+    }
   }
 
   async #update(messages: readonly Base[]): Promise<unknown> {

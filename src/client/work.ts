@@ -12,6 +12,8 @@ import { jittered, pause } from './timing.ts';
 /** The board is read again so often while there is nothing to do. */
 const BOARD_INTERVAL_MS = 30_000;
 const DEFAULT_JITTER_SECONDS = 0.25;
+/** What is left of an envelope's 16 KiB for a result, beside the names and ids around it. */
+const MAX_RESULT_BYTES = 14_000;
 
 /** What a handler is given. */
 export interface Work {
@@ -21,7 +23,10 @@ export interface Work {
   readonly input: Json | undefined;
   /** The fencing token: hand it to every resource that the work writes to (see `checkToken`). */
   readonly token: number;
-  /** Fires when the lease is lost: somebody else may already be at it, so stop. */
+  /**
+   * Fires when the lease is lost, when the task is cancelled, and when the worker is being stopped. Throw then
+   * (`signal.throwIfAborted()`): what is returned counts as done, also after it has fired.
+   */
   readonly signal: AbortSignal;
 }
 
@@ -45,7 +50,7 @@ export type WorkReport =
 
 /** Options of `agent.work`. */
 export interface WorkOptions {
-  /** Ends the loop; tasks in work are handed back. */
+  /** Ends the loop. A handler that throws then has its task handed back at once; one that goes on is waited for. */
   readonly signal?: AbortSignal;
   /** What this worker can do; tasks that ask for more are left to others. */
   readonly capabilities?: readonly string[];
@@ -159,7 +164,10 @@ async function hold(context: Loop, candidate: Candidate, won: z.infer<typeof ack
     send('task.renew', { lease_seconds: options.leaseSeconds }),
   );
   leases.set(task_id, lease);
-  const report = (kind: WorkReport['kind'], reason = '') => options.onReport?.({ kind, task_id, token, reason });
+  const report = (kind: WorkReport['kind'], reason = '') =>
+    options.onReport?.(
+      kind === 'failed' || kind === 'lost' ? { kind, task_id, token, reason } : { kind, task_id, token },
+    );
   report('started');
   try {
     const ended = await run(context, candidate, lease, token);
@@ -167,7 +175,11 @@ async function hold(context: Loop, candidate: Candidate, won: z.infer<typeof ack
     lease.close();
     const [answer] = await say(send, ended, signal.aborted);
     const kind =
-      answer?.type === 'error' ? 'lost' : signal.aborted && ended.kind === 'failed' ? 'released' : ended.kind;
+      answer?.type === 'error'
+        ? 'lost'
+        : signal.aborted && ended.kind === 'failed' && ended.retry
+          ? 'released'
+          : ended.kind;
     report(kind, kind === 'lost' ? reasonOf(answer) : ended.kind === 'failed' ? ended.reason : '');
   } finally {
     lease.close();
@@ -197,12 +209,16 @@ async function run(
       token,
       signal: AbortSignal.any([lease.signal, signal]),
     });
-    return { kind: 'completed', result: result ?? undefined };
+    const unfit = resultFault(result);
+    return unfit === undefined
+      ? { kind: 'completed', result: result ?? undefined }
+      : { kind: 'failed', reason: unfit, retry: false };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return {
       kind: 'failed',
-      reason: (reason || 'failed').slice(0, 1_000),
+      // Cut and mended so that no half of a character is left, which no envelope may hold.
+      reason: (reason || 'failed').slice(0, 1_000).replace(/\p{Surrogate}/gu, '\ufffd'),
       retry: error instanceof TaskFailure ? error.retry : true,
     };
   }
@@ -214,21 +230,18 @@ async function say(
   ended: Ended,
   stopping: boolean,
 ): Promise<readonly Envelope[]> {
-  if (ended.kind === 'failed')
-    return stopping
-      ? await send('task.release')
-      : await send('task.fail', { reason: ended.reason, retry: ended.retry });
-  const unfit = resultFault(ended.result);
-  return unfit === undefined
-    ? await send('task.complete', { result: ended.result })
-    : await send('task.fail', { reason: unfit, retry: false });
+  if (ended.kind === 'completed') return await send('task.complete', { result: ended.result });
+  // Work that was stopped is handed back; what cannot succeed stays failed all the same.
+  return stopping && ended.retry
+    ? await send('task.release')
+    : await send('task.fail', { reason: ended.reason, retry: ended.retry });
 }
 
 /** Why a result cannot be sent; doing the work again would not mend it. */
-function resultFault(result: Json | undefined): string | undefined {
+function resultFault(result: unknown): string | undefined {
   if (result === undefined) return undefined;
   if (!json.safeParse(result).success) return 'the result is not JSON';
-  return JSON.stringify(result).length > 14_000
+  return Buffer.byteLength(JSON.stringify(result)) > MAX_RESULT_BYTES
     ? 'the result is too large for an envelope: store it elsewhere and return where'
     : undefined;
 }

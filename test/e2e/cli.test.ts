@@ -3,7 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connect, Agent } from '../../src/client/index.ts';
+import { Agent, connect, disconnect } from '../../src/client/index.ts';
 import { freePorts } from '../../src/dev/ports.ts';
 import { startDevServer, type DevServer } from '../../src/dev/server.ts';
 
@@ -114,6 +114,21 @@ describe('the command line', { timeout: 120_000 }, () => {
     const bad = new Synod(['watch', 'cli', '--after', 'soon'], env);
     expect(await bad.exit()).not.toBe(0);
     expect(bad.stderr).toContain('--after');
+  });
+
+  it('leaves the worker to others where it is told to', async () => {
+    const dev = new Synod(['dev', '--no-ui', '--no-worker'], {});
+    const address = (await dev.says(/^server {3}TEMPORAL_ADDRESS=/)).split('=')[1] ?? '';
+    const client = await connect({ address });
+    const warned = once(process, 'warning');
+    const post = new Agent(client, 'agent-1').post('dev', 'is a worker there?');
+    expect(String((await warned)[0])).toContain(
+      'no answer from synod:dev:room for 10 s: does a worker poll the task queue',
+    );
+    const refused = expect(post).rejects.toThrow('disconnected');
+    await disconnect(client);
+    await refused;
+    expect(await dev.stop('SIGINT')).toBe(0);
   });
 
   it('brings up server, Web UI and worker together, and takes them down together', async () => {
