@@ -149,12 +149,22 @@ describe('a worker', () => {
     expect(await outcome()).toMatchObject({ type: 'task.failed', attempt: 1, reason: 'there is no such file' });
   });
 
-  it('fails a task whose result is too large, and says what to do', async () => {
-    const { outcome } = await one('large', async () => 'x'.repeat(20_000));
-    expect(await outcome()).toMatchObject({
-      type: 'task.failed',
-      reason: expect.stringContaining('too large') as string,
-    });
+  it.each([
+    ['large', 'x'.repeat(20_000), 'too large'],
+    // Few characters, many bytes.
+    ['wide', '€'.repeat(6_000), 'too large'],
+    ['no-json', new Date(0) as unknown as string, 'not JSON'],
+  ])('fails a task whose result is unfit (%s), once, and says and reports why', async (room, result, why) => {
+    const { outcome, reports } = await one(room, async () => result);
+    expect(await outcome()).toMatchObject({ type: 'task.failed', reason: expect.stringContaining(why) as string });
+    await expect.poll(() => kindsOf(reports)).toEqual(['started 1', 'failed 1']);
+    expect(reports[1]).toMatchObject({ reason: expect.stringContaining(why) as string });
+  });
+
+  it('fails with a reason that is cut in the middle of a character', async () => {
+    const reason = `${'x'.repeat(999)}😀 and more`;
+    const { outcome } = await one('cut', () => Promise.reject(new TaskFailure(reason, { retry: false })));
+    expect(await outcome()).toMatchObject({ type: 'task.failed', reason: `${'x'.repeat(999)}\ufffd` });
   });
 
   it('is told when the task is cancelled', async () => {
