@@ -19,7 +19,7 @@ export interface Services {
  */
 export async function startServices(onEnded: (error: Error) => void): Promise<Services> {
   const named = resolveServer();
-  const server = named ? undefined : await startDevServer();
+  const server = named ? undefined : await startDevServer({ ui: true });
   const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
   const where = server ? ['--address', server.address, '--namespace', server.namespace] : [];
   const worker = await startChild(process.execPath, [...process.execArgv, main, 'worker', ...where]);
