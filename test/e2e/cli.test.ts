@@ -23,6 +23,8 @@ class Synod {
     });
     this.child.stderr?.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()));
     this.child.once('exit', () => this.#heard.emit('news'));
+    // Whatever a failed test leaves ends with this process.
+    process.once('exit', () => this.child.kill('SIGKILL'));
     if (!this.child.stdout) throw new Error('no output to read');
     createInterface({ input: this.child.stdout }).on('line', (line) => {
       this.#lines.push(line);
@@ -125,9 +127,8 @@ describe('the command line', { timeout: 120_000 }, () => {
     expect(String((await warned)[0])).toContain(
       'no answer from synod:dev:room for 10 s: does a worker poll the task queue',
     );
-    const refused = expect(post).rejects.toThrow('disconnected');
-    await disconnect(client);
-    await refused;
+    const [refused] = await Promise.allSettled([post, disconnect(client)]);
+    expect(String(refused.status === 'rejected' && refused.reason)).toContain('disconnected before synod:dev:room');
     expect(await dev.stop('SIGINT')).toBe(0);
   });
 
