@@ -1,7 +1,6 @@
 import { WithStartWorkflowOperation, type Client } from '@temporalio/client';
 import { z } from 'zod';
-import type { Envelope } from '../envelope/envelope.ts';
-import type { Base } from '../envelope/envelope.ts';
+import { envelopeLike, type Base, type Envelope } from '../envelope/envelope.ts';
 import type { Json } from '../envelope/fields.ts';
 import { MAX_REQUEST_BYTES, MAX_REQUEST_ENVELOPES } from '../envelope/limits.ts';
 import { SynodError } from '../envelope/refusal.ts';
@@ -27,9 +26,7 @@ interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
-const replies = z.array(
-  z.array(z.custom<Envelope>((value) => typeof value === 'object' && value !== null && 'type' in value)),
-);
+const replies = z.array(z.array(envelopeLike));
 
 /** An answer takes milliseconds; after so long something is amiss. */
 const SILENCE_MS = 10_000;

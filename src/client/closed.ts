@@ -1,13 +1,12 @@
 import { WorkflowFailedError, type Client } from '@temporalio/client';
 import { WorkflowNotFoundError } from '@temporalio/common';
 import { z } from 'zod';
-import { bodyHash, identityOf, SYNOD, type Base, type Envelope } from '../envelope/envelope.ts';
+import { bodyHash, envelopeLike, identityOf, SYNOD, type Base, type Envelope } from '../envelope/envelope.ts';
 import { formatTimestamp } from '../envelope/fields.ts';
 import type { RefusalCode } from '../envelope/refusal.ts';
 import { opening } from '../host/snapshot.ts';
 
-const envelope = z.custom<Envelope>((value) => typeof value === 'object' && value !== null && 'type' in value);
-const result = z.object({ outcome: envelope, opened: opening.optional() });
+const result = z.object({ outcome: envelopeLike, opened: opening.optional() });
 
 /** How a workflow stands that could not be reached. */
 export type Standing =

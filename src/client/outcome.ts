@@ -1,5 +1,4 @@
-import type { Envelope } from '../envelope/envelope.ts';
-import { z } from 'zod';
+import { envelopeLike, type Envelope } from '../envelope/envelope.ts';
 import { SynodError } from '../envelope/refusal.ts';
 import { roomTarget, taskTarget, type Hub } from './hub.ts';
 import { jittered, pause } from './timing.ts';
@@ -7,8 +6,6 @@ import { jittered, pause } from './timing.ts';
 const ENDED = new Set(['task.completed', 'task.failed', 'task.cancelled']);
 /** The task itself is asked so often, in case the room's log has a gap. */
 const ASK_INTERVAL_MS = 30_000;
-
-const ended = z.custom<Envelope>((value) => typeof value === 'object' && value !== null && 'type' in value);
 
 /** Waits for the end of a task: by the room's log, and now and then by asking the task itself. */
 export async function outcomeOf(
@@ -46,5 +43,5 @@ export async function outcomeOf(
 async function askTask(hub: Hub, room: string, taskId: string, signal?: AbortSignal): Promise<Envelope | undefined> {
   const view = await hub.view(taskTarget(room, taskId).workflowId, undefined, signal);
   if (!view) throw new SynodError('unknown', `there is no task ${taskId} in room ${room} any more`);
-  return ended.safeParse(view['outcome']).data;
+  return envelopeLike.safeParse(view['outcome']).data;
 }

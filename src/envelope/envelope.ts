@@ -112,3 +112,8 @@ export function bodyOf(message: object): { [field: string]: Json } {
 export function bodyHash(message: object): string {
   return sha256Hex(canonicalJson(bodyOf(message)));
 }
+
+/** What another side says is an envelope, as far as that must be known to read its type. */
+export const envelopeLike = z.custom<Envelope>(
+  (value) => typeof value === 'object' && value !== null && 'type' in value,
+);
