@@ -2,7 +2,9 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['src', 'workflows', 'activities', 'scripts', 'test'].map((folder) => `${folder}/**/*.test.ts`),
+    include: ['src', 'workflows', 'activities', 'scripts', 'examples', 'test'].map(
+      (folder) => `${folder}/**/*.test.ts`,
+    ),
     // The SDK's native library wants a process of its own for each file.
     pool: 'forks',
     // Each file may start a Temporal server.

@@ -1,6 +1,7 @@
 import { readFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { AGENTS, DOOMED, SLEEPY, type Stage } from './stage.ts';
+import { Company } from './company.ts';
 import { Crew } from './crew.ts';
 import { Fates, fired, type Fate } from './fates.ts';
 import { readReport } from './report.ts';
@@ -30,16 +31,23 @@ export async function actWithout(stage: Stage): Promise<Damage> {
   const store = new ResultStore(folder);
   const fates = new Fates({ [DOOMED]: 'kill', [SLEEPY]: 'stop' }, AGENTS.length, files.length);
   const done = new Map(AGENTS.map((id) => [id, new AbortController()]));
+  const company = new Company(AGENTS);
   const fate = async (agent: string, taskId: string): Promise<Fate> => {
-    const met = await fates.at(agent, taskId, 1, stage.signal);
+    company.begins(agent, taskId);
+    company.rests(agent);
+    const met = await fates.at(agent, taskId, 1, stage.signal, () => company.alone(agent, taskId, stage.signal));
+    if (met === 'go on') company.stirs(agent);
     if (met === 'kill') stage.tell(`${agent} is killed while it does ${taskId}`);
     if (met === 'stop') stage.tell(`${agent} is stopped while it does ${taskId}`);
     if (met !== 'go on') done.get(agent)?.abort();
     else stage.note(`${agent} does ${taskId}`);
     return met;
   };
-  const onEnded = (agent: string, how: string, well: boolean) =>
-    well ? done.get(agent)?.abort() : stage.fail(new Error(`${agent} has ended by itself: ${how}`));
+  const onEnded = (agent: string, how: string, well: boolean) => {
+    company.rests(agent);
+    if (well) done.get(agent)?.abort();
+    else stage.fail(new Error(`${agent} has ended by itself: ${how}`));
+  };
   const args = [root, join(folder, 'chat.log'), store.report, store.bill];
   const crew = new Crew({ program: 'loner.ts', args, env: process.env, store, fate, onWrite: () => {}, onEnded });
   stage.cleanUp(() => crew.end());

@@ -22,8 +22,17 @@ export class Fates {
     this.#others = agents - this.#ahead.size;
   }
 
-  /** @param signal ends any waiting. */
-  async at(agent: string, taskId: string, token: number, signal: AbortSignal): Promise<Fate> {
+  /**
+   * @param signal ends any waiting.
+   * @param alone whether nobody else does the task: a task of two is not lost with one of them.
+   */
+  async at(
+    agent: string,
+    taskId: string,
+    token: number,
+    signal: AbortSignal,
+    alone: () => Promise<boolean> = () => Promise.resolve(true),
+  ): Promise<Fate> {
     this.#begun.add(taskId);
     const own = this.#ahead.get(agent);
     if (!own) {
@@ -34,6 +43,10 @@ export class Fates {
     }
     // A task that was lost once is not lost again, so that two tasks are taken over and not one twice.
     if (token > 1 || (own.beginnings -= 1) > 0) return 'go on';
+    if (own.fate === 'kill' && !(await alone())) {
+      own.beginnings = 1;
+      return 'go on';
+    }
     this.spare(agent);
     return own.fate;
   }
