@@ -9,6 +9,14 @@ export interface UserActivities {
    * Default: a warning in the worker's log.
    */
   readonly onEscalation?: (escalation: EffectInput) => Promise<void>;
+  /**
+   * A lock was lost, by expiry or by force: undo what its holder may have left half done. `input` is the lock: `lock_id`,
+   * `holder`, `lock_type`, `resources` and the old `tokens`. The next grant of these resources waits for it, at most
+   * `config.rollback_seconds` (10). Throwing lets it be tried again, 15 times in all over some five minutes; then the room
+   * is told by `lock.escalated`. It may come after the next grant: write with the old token, and a resource that checks
+   * tokens refuses what comes too late. Default: nothing is undone.
+   */
+  readonly onLockExpired?: (lock: EffectInput) => Promise<void>;
 }
 
 /** The activities of a worker. */
@@ -16,6 +24,7 @@ export function createActivities(users: UserActivities = {}): SynodActivities {
   return {
     ...createPublisher(),
     synodEscalate: users.onEscalation ?? warn,
+    synodRollback: users.onLockExpired ?? (() => Promise.resolve()),
   };
 }
 

@@ -10,6 +10,10 @@ import type { Subscribers } from '../src/host/subscribers.ts';
 const MIRROR_INTERVAL_MS = 1_000;
 /** Signals to other workflows under way at once. */
 const MAX_DELIVERIES = 50;
+/** Effects under way at once: a thousand locks may be lost at one instant. */
+const MAX_EFFECTS = 50;
+/** A rollback that has failed so often, over some five minutes, ends as failed; what comes of that is the protocol's to say. */
+const MAX_ROLLBACKS = 15;
 /** How long a run that hands over waits for signals under way, in milliseconds; the next run repeats what is left. */
 const SETTLE_MS = 5_000;
 
@@ -25,14 +29,14 @@ interface Sender {
   effectEnded(key: string, failure: string | undefined, now: number): void;
 }
 
-const activities = wf.proxyActivities<SynodActivities>({
-  startToCloseTimeout: '30 seconds',
-  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
-});
+const RETRY = { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' } as const;
+
+const activities = wf.proxyActivities<SynodActivities>({ startToCloseTimeout: '30 seconds', retry: RETRY });
 
 /** Carries out what the host leaves to be done: tells the room, signals workflows, runs effects. Nothing ever waits for it. */
 export class Courier {
   readonly #sender: Sender;
+  readonly #onEnded: () => void;
   readonly #room: string;
   readonly #source: string;
   /** Taken from the mirror and not yet told. */
@@ -42,7 +46,9 @@ export class Courier {
   readonly #deliveringTo = new Set<string>();
   readonly #running = new Set<string>();
 
-  constructor(sender: Sender, room: string, source: string) {
+  /** @param onEnded what was under way has ended: there may be more to dispatch, and an effect may have changed the state. */
+  constructor(sender: Sender, room: string, source: string, onEnded: () => void) {
+    this.#onEnded = onEnded;
     this.#sender = sender;
     this.#room = room;
     this.#source = source;
@@ -56,6 +62,7 @@ export class Courier {
       if (!this.#deliveringTo.has(to)) this.#background(this.#deliver(to));
     }
     for (const effect of this.#sender.effects) {
+      if (this.#running.size >= MAX_EFFECTS) break;
       if (!this.#running.has(effect.key)) this.#background(this.#run(effect));
     }
   }
@@ -78,8 +85,9 @@ export class Courier {
 
   /** Cancelling the workflow ends these with it, and their failures are dealt with where they arise. */
   #background(work: Promise<void>): void {
-    work.catch((error: unknown) => {
+    work.then(this.#onEnded, (error: unknown) => {
       if (!wf.isCancellation(error)) wf.log.warn('synod: a delivery failed', { error: String(error) });
+      this.#onEnded();
     });
   }
 
@@ -138,11 +146,17 @@ export class Courier {
     let failure: string | undefined;
     try {
       const input = { key: effect.key, room: this.#room, source: this.#source, input: effect.input };
-      await activities.synodEscalate.executeWithOptions({ summary: 'escalates' }, [input]);
+      if (effect.name === 'rollback')
+        await activities.synodRollback.executeWithOptions(
+          { summary: 'rolls back what a lost lock has begun', retry: { ...RETRY, maximumAttempts: MAX_ROLLBACKS } },
+          [input],
+        );
+      else await activities.synodEscalate.executeWithOptions({ summary: 'escalates' }, [input]);
     } catch (error) {
       if (wf.isCancellation(error)) throw error;
       failure = String(error);
     }
+    this.#running.delete(effect.key);
     this.#sender.effectEnded(effect.key, failure, Date.now());
   }
 }

@@ -38,8 +38,8 @@ export async function runHost<S, M extends Base>(protocol: Protocol<S, M>, rawSt
     now: Date.now(),
     snapshot,
   });
-  const courier = new Courier(host, start.room, workflowId);
   const run: Run = { dirty: false, draining: false };
+  const courier = new Courier(host, start.room, workflowId, () => (run.dirty = true));
   register(host, protocol, run);
   // Everything up to here is synchronous: no message can come before its handler.
   await serve(host, courier, run);
@@ -177,9 +177,12 @@ function checkRequest(raw: unknown): void {
 
 function checkWorkflowId<S, M extends Base>(protocol: Protocol<S, M>, room: string, workflowId: string): void {
   const base = workflowIdOf(room, protocol.kind);
-  const named = workflowId.startsWith(`${base}:`) && workflowId.length > base.length + 1;
-  if (protocol.nameField === undefined ? workflowId !== base : !named) {
-    const form = protocol.nameField === undefined ? base : `${base}:{${protocol.nameField}}`;
+  const { nameField, sharded = false } = protocol;
+  const rest = workflowId.startsWith(`${base}:`) ? workflowId.slice(base.length + 1) : '';
+  const fits =
+    nameField === undefined ? workflowId === base || (sharded && /^(0|[1-9]\d{0,3})$/.test(rest)) : rest !== '';
+  if (!fits) {
+    const form = nameField === undefined ? base : `${base}:{${nameField}}`;
     throw failure(
       'invalid_envelope',
       `a ${protocol.workflowType} of room ${room} has the workflow id ${form}, not ${workflowId}`,

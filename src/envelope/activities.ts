@@ -22,4 +22,6 @@ export interface SynodActivities {
   synodPublish(input: PublishInput): Promise<void>;
   /** Something needs attention: a task has failed for good. */
   synodEscalate(input: EffectInput): Promise<void>;
+  /** A lock was lost: undo what its holder began. */
+  synodRollback(input: EffectInput): Promise<void>;
 }

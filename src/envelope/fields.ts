@@ -51,10 +51,14 @@ export function toMilliseconds(value: number): number {
 
 /** A whole number in a range; `3.0` is 3. */
 export function whole(min: number, max: number = Number.MAX_SAFE_INTEGER): z.ZodNumber {
+  const bounds = [
+    ...(min === Number.MIN_SAFE_INTEGER ? [] : [`from ${min}`]),
+    ...(max === Number.MAX_SAFE_INTEGER ? [] : [`to ${max}`]),
+  ];
   const rule =
-    max === Number.MAX_SAFE_INTEGER
+    max === Number.MAX_SAFE_INTEGER && bounds.length > 0
       ? `must be a whole number >= ${min}`
-      : `must be a whole number from ${min} to ${max}`;
+      : ['must be a whole number', ...bounds].join(' ');
   return z.number(rule).int(rule).min(min, rule).max(max, rule);
 }
 
@@ -123,6 +127,16 @@ export function isJson(value: unknown, depth: number): boolean {
     default:
       return false;
   }
+}
+
+/** A list of `min` to `max` values, none of them twice. */
+export function distinct(item: z.ZodType<string, string>, min: number, max: number): z.ZodType<string[], string[]> {
+  const rule = `must hold ${min} to ${max} names`;
+  return z
+    .array(item)
+    .min(min, rule)
+    .max(max, rule)
+    .refine((values) => new Set(values).size === values.length, 'must not hold a name twice');
 }
 
 /** What a worker must be able to do, or can do. */

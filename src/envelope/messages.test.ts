@@ -1,110 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { z } from 'zod';
-import { configSet } from './calls.ts';
+import { barrierMessages } from './barrier.ts';
+import { coordinatorMessages } from './coordinator.ts';
+import { decisionMessages } from './decision.ts';
 import { isRefusal, parseMessage, readRaw } from './envelope.ts';
+import { lockMessages } from './lock.ts';
 import { roomMessages } from './room.ts';
 import { taskMessages } from './task.ts';
-
-const base = { id: 'm-1', from: 'ann', ts: 'whenever' };
-
-/** A valid message, and for each of its fields values that must be refused. */
-interface Sample {
-  readonly schema: z.ZodType<object>;
-  readonly valid: { readonly [field: string]: unknown };
-  /** Fields that must be there. */
-  readonly required: readonly string[];
-  readonly wrong: { readonly [field: string]: readonly unknown[] };
-}
-
-const NOT_TEXT = [null, 1, true, [], {}];
-const NOT_NAME = [...NOT_TEXT, '', 'a\u0000', 'x'.repeat(201), 'e\u0301', '\ud800'];
-const NOT_KEY = [...NOT_TEXT, '', 'x'.repeat(129), '\ud800'];
-const NOT_SECONDS = [null, '60', true, 0, -1, 2 ** 53, 30 * 86_400 + 0.001];
-const NOT_WHOLE = [null, '1', true, 0, -1, 1.5, 2 ** 53];
-const NOT_NAMES = [null, 'a', [''], [1], ['a', null], Array.from({ length: 65 }, (_, i) => `c${i}`)];
-
-const wrongBase = {
-  id: NOT_KEY,
-  from: [...NOT_TEXT, '', '-a', 'a b', 'ä', 'a'.repeat(129), '__proto__'],
-  ts: [null, 0, true, []],
-  in_reply_to: NOT_KEY,
-  idempotency_key: NOT_KEY,
-  expires_at: [null, 0, '', 'tomorrow', '2026-01-01', '2026-01-01T00:00:00'],
-  max_hops: [null, -1, 17, 1.5, '8', true],
-  reply_to: [null, 1, '', 'synod:lab:room', 'x'.repeat(256)],
-};
-
-const task = { ...base, task_id: 't' };
-const samples: { readonly [type: string]: Sample } = {
-  'task.announce': {
-    schema: taskMessages['task.announce'],
-    valid: { ...task, title: 'Sort the letters' },
-    required: ['task_id', 'title'],
-    wrong: {
-      task_id: NOT_NAME,
-      title: [...NOT_TEXT, '', '\udc00'],
-      claim_seconds: NOT_SECONDS,
-      lease_seconds: NOT_SECONDS,
-      max_attempts: NOT_WHOLE,
-      priority: [...NOT_WHOLE, 6],
-      capabilities: NOT_NAMES,
-    },
-  },
-  'task.claim': {
-    schema: taskMessages['task.claim'],
-    valid: task,
-    required: ['task_id'],
-    wrong: { task_id: NOT_NAME, lease_seconds: NOT_SECONDS },
-  },
-  'task.renew': {
-    schema: taskMessages['task.renew'],
-    valid: { ...task, attempt: 1 },
-    required: ['task_id', 'attempt'],
-    wrong: { task_id: NOT_NAME, attempt: NOT_WHOLE, lease_seconds: NOT_SECONDS },
-  },
-  'task.complete': {
-    schema: taskMessages['task.complete'],
-    valid: { ...task, attempt: 1 },
-    required: ['task_id', 'attempt'],
-    wrong: { task_id: NOT_NAME, attempt: NOT_WHOLE },
-  },
-  'task.fail': {
-    schema: taskMessages['task.fail'],
-    valid: { ...task, attempt: 1, reason: 'no ink' },
-    required: ['task_id', 'attempt', 'reason'],
-    wrong: { task_id: NOT_NAME, attempt: NOT_WHOLE, reason: [...NOT_TEXT, ''], retry: [null, 'true', 1] },
-  },
-  'task.release': {
-    schema: taskMessages['task.release'],
-    valid: { ...task, attempt: 1 },
-    required: ['task_id', 'attempt'],
-    wrong: { task_id: NOT_NAME, attempt: NOT_WHOLE },
-  },
-  'task.cancel': {
-    schema: taskMessages['task.cancel'],
-    valid: task,
-    required: ['task_id'],
-    wrong: { task_id: NOT_NAME, reason: NOT_TEXT },
-  },
-  'room.join': {
-    schema: roomMessages['room.join'],
-    valid: { ...base, kind: 'worker', purpose: 'to help' },
-    required: ['kind', 'purpose'],
-    wrong: { kind: NOT_NAME, purpose: NOT_TEXT, capabilities: NOT_NAMES },
-  },
-  'room.post': {
-    schema: roomMessages['room.post'],
-    valid: { ...base, text: 'hello' },
-    required: ['text'],
-    wrong: { text: [...NOT_TEXT, '', 'x'.repeat(4_001), '😀'.repeat(4_001)] },
-  },
-  'config.set': {
-    schema: configSet,
-    valid: { ...base, config: { max_waits: 5 } },
-    required: ['config'],
-    wrong: { config: [null, 'a', [], 1] },
-  },
-};
+import { base, samples, task, wrongBase } from './messages.fixture.ts';
 
 function parse(type: string, fields: object): object {
   const sample = samples[type];
@@ -113,7 +15,8 @@ function parse(type: string, fields: object): object {
 }
 
 it('has a sample of every message type', () => {
-  expect(Object.keys(samples)).toEqual([...Object.keys(taskMessages), ...Object.keys(roomMessages), 'config.set']);
+  const all = [taskMessages, roomMessages, coordinatorMessages, decisionMessages, barrierMessages, lockMessages];
+  expect(Object.keys(samples)).toEqual([...all.flatMap((messages) => Object.keys(messages)), 'config.set']);
 });
 
 describe.each(Object.entries(samples))('%s', (type, { valid, required, wrong }) => {
@@ -152,6 +55,15 @@ describe('what a field is when it is not said', () => {
     });
   });
 
+  it('has the defaults of the other areas', () => {
+    const of = (type: string) => parse(type, samples[type]?.valid ?? {});
+    expect(of('coordinator.join')).toMatchObject({ role: 'main', heartbeat_seconds: 10 });
+    expect(of('coordinator.leave')).toMatchObject({ role: 'main' });
+    expect(of('decision.propose')).toMatchObject({ options: ['yes', 'no'] });
+    expect(of('barrier.open')).toMatchObject({ more: false });
+    expect(of('lock.request')).toMatchObject({ lease_seconds: 60, wait_seconds: 10, priority: 3 });
+  });
+
   it('retries a failed attempt', () => {
     expect(parse('task.fail', { ...task, attempt: 1, reason: 'x' })).toHaveProperty('retry', true);
   });
@@ -172,6 +84,43 @@ describe('free-form fields', () => {
     const parsed = parse('task.complete', { ...task, attempt: 1, result: raw });
     expect(JSON.stringify(parsed)).toContain('"__proto__":{"polluted":true}');
     expect({}).not.toHaveProperty('polluted');
+  });
+});
+
+describe('fields that depend on each other', () => {
+  const open = { ...base, phase: 'p', roster: ['ann'], timeout_seconds: 1, fallback: 'proceed' };
+
+  it('let the quorum of a barrier be more than the first part of its roster', () => {
+    expect(parse('barrier.open', { ...open, quorum: 2, more: true })).toHaveProperty('quorum', 2);
+    expect(parse('barrier.open', { ...open, quorum: 1, fallback: 'escalate' })).toHaveProperty(
+      'reason',
+      'quorum goes with the fallback "proceed" only',
+    );
+  });
+
+  it('extend a barrier by a time', () => {
+    const resolve = { ...base, phase: 'p', action: 'extend', extend_seconds: 60 };
+    expect(parse('barrier.resolve', resolve)).toHaveProperty('extend_seconds', 60);
+  });
+
+  it('name what is cancelled in one of two ways', () => {
+    expect(parse('lock.cancel', { ...base, request: 'r' })).toHaveProperty('request', 'r');
+    for (const fields of [{}, { lock_id: 'l', request: 'r' }])
+      expect(parse('lock.cancel', { ...base, ...fields })).toHaveProperty(
+        'reason',
+        'lock_id or request must be given, and not both',
+      );
+  });
+
+  it('put resources in the order of their code units, each once', () => {
+    const resources = ['b', 'a', '\u{1f600}', '\uffee', 'b', 'B'];
+    expect(parse('lock.request', { ...base, resources, lock_type: 'read' })).toHaveProperty('resources', [
+      'B',
+      'a',
+      'b',
+      '\u{1f600}',
+      '\uffee',
+    ]);
   });
 });
 

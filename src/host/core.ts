@@ -82,8 +82,11 @@ export class Core<S, M extends Base> {
   decide(input: Input<M>): Decision<S> {
     const decision = this.protocol.decide(this.state, input, this.context);
     if ('refuse' in decision || decision.state === this.state || input.kind !== 'message') return decision;
-    const budget = MAX_STATE_BYTES - this.memory.size.pinnedBytes;
-    if (fitsBytes(JSON.stringify(decision.state), budget)) return decision;
+    const { protocol, memory, effects } = this;
+    const budget =
+      MAX_STATE_BYTES - memory.size.pinnedBytes - (effects.length > 0 ? JSON.stringify(effects).length : 0);
+    const size = protocol.size?.(decision.state);
+    if (size === undefined ? fitsBytes(JSON.stringify(decision.state), budget) : size <= budget) return decision;
     return { refuse: refusal('over_limit', `the state of ${this.workflowId} would pass ${MAX_STATE_BYTES} bytes`) };
   }
 

@@ -89,7 +89,8 @@ export class Host<S, M extends Base> {
     if (!effect) return;
     this.#pass(now);
     this.#core.effects = this.#core.effects.filter((pending) => pending !== effect);
-    this.#feed({ kind: 'effect', name: effect.name, key, ...(failure === undefined ? {} : { failure }) });
+    const { name, input } = effect;
+    this.#feed({ kind: 'effect', name, key, input, ...(failure === undefined ? {} : { failure }) });
     this.#settle();
   }
 

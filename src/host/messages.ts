@@ -3,7 +3,7 @@ import { bodyHash, identityOf, type Base, type Envelope } from '../envelope/enve
 import { formatTimestamp } from '../envelope/fields.ts';
 import { UNOPENED_SECONDS } from '../envelope/limits.ts';
 import { isRefusalCode, refusal, type Refusal } from '../envelope/refusal.ts';
-import type { Decision, Outgoing, Verdict } from '../protocols/protocol.ts';
+import type { Decided, Decision, Outgoing, Verdict } from '../protocols/protocol.ts';
 import { checkAddress, checkExpiry, shape } from './checks.ts';
 import type { Core } from './core.ts';
 import type { Memo } from './memory.ts';
@@ -77,7 +77,7 @@ export class Messages<S, M extends Base> {
     if (message.reply_to !== undefined) core.subscribers.subscribe(from, message.reply_to);
     const { verdict = ['accepted'], quiet = false, note = {}, pin = false } = decision;
     const outgoing = this.#answers(heard, verdict, decision.state);
-    if (!quiet) core.append(fit({ ...asLogged(message), ...note, seq: core.log.nextSeq }));
+    if (!quiet) core.append(fit({ ...asLogged(message, note), seq: core.log.nextSeq }));
     this.#remember(message, body, verdict, quiet ? 0 : core.log.nextSeq, pin);
     const replies = outgoing.map((reply, i) =>
       quiet ? core.stamp.unlogged(reply, i, core.now, message) : core.emit(reply, core.now, message),
@@ -175,9 +175,10 @@ export class Messages<S, M extends Base> {
   }
 }
 
-/** A message without what is only between its sender and the workflow. */
-function asLogged(message: Base): Envelope {
-  const logged: { -readonly [Field in keyof Base]: Base[Field] } = { ...message };
+/** A message without what is only between its sender and the workflow, and as the protocol wants it read. */
+function asLogged(message: Base, note: NonNullable<Decided<unknown>['note']>): Envelope {
+  const logged: { -readonly [Field in keyof Envelope]: Envelope[Field] } = { ...message, ...note };
   delete logged.reply_to;
+  for (const [field, value] of Object.entries(note)) if (value === undefined) delete logged[field];
   return logged;
 }

@@ -11,7 +11,7 @@ const event = z.object({ seq: z.number(), envelope });
 const verdict = z.custom<Verdict>((value) => Array.isArray(value) && typeof value[0] === 'string');
 const memos = z.array(z.tuple([z.string(), z.string(), verdict, z.number(), z.number()]));
 
-const effect = z.object({ key: z.string(), name: z.literal('escalate'), input: z.record(z.string(), json) });
+const effect = z.object({ key: z.string(), name: z.enum(['escalate', 'rollback']), input: z.record(z.string(), json) });
 /** An effect under its idempotency key. */
 export type PendingEffect = z.infer<typeof effect>;
 

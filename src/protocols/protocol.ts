@@ -25,13 +25,21 @@ export type Input<M> =
   /** The time that `nextDeadline` named has come. */
   | { readonly kind: 'deadline' }
   /** An effect has ended. */
-  | { readonly kind: 'effect'; readonly name: string; readonly key: string; readonly failure?: string }
+  | {
+      readonly kind: 'effect';
+      readonly name: Effect['name'];
+      readonly key: string;
+      readonly input: Effect['input'];
+      /** Why it did not succeed. */
+      readonly failure?: string;
+    }
   /** What a source tells the room; other protocols never get it. */
   | { readonly kind: 'publish'; readonly publication: Publication };
 
 /** A side effect to run as an activity, at least once, under an idempotency key that the host gives it. */
 export interface Effect {
-  readonly name: 'escalate';
+  /** `escalate`: something needs attention. `rollback`: a lock was lost, and what its holder began must be undone. */
+  readonly name: 'escalate' | 'rollback';
   readonly input: { readonly [field: string]: Json };
 }
 
@@ -42,8 +50,8 @@ export interface Decided<S> {
   readonly verdict?: Verdict;
   /** The message and its replies are answered but not logged. */
   readonly quiet?: boolean;
-  /** Fields that the message gains where it is logged. */
-  readonly note?: { readonly [field: string]: Json };
+  /** Fields that the message gains where it is logged, or, undefined, loses. */
+  readonly note?: { readonly [field: string]: Json | undefined };
   /** Emissions that answer nobody, in order, after the replies. */
   readonly emit?: readonly Outgoing[];
   /** Envelopes of others, appended as they are. */
@@ -98,11 +106,15 @@ export interface Protocol<S, M extends Base> {
   readonly config: { readonly [key: string]: z.ZodType<Json> };
   /** The shape of its state, checked when a run takes over from an earlier one. */
   readonly state: z.ZodType<S>;
+  /** It may be one of several, `{workflow id}:0` and so on, among which names are spread. */
+  readonly sharded?: boolean;
   /** Emissions that a digest never swallows. */
   readonly urgent?: ReadonlySet<string>;
 
   /** The state before anything happened. */
   initial(): S;
+  /** An upper bound of the bytes of a state's JSON, for protocols whose states are too large to be counted at each message. */
+  size?(state: S): number;
   decide(state: S, input: Input<M>, context: Context): Decision<S>;
   /** The replies that a verdict stands for, the same for ever: of the state it may read only what never changes once opened. */
   answer(message: M, verdict: Verdict, state: S): readonly Outgoing[];

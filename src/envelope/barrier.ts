@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { message } from './envelope.ts';
+import { agentId, distinct, name, seconds, text, whole } from './fields.ts';
+
+/** Members that one barrier can wait for. */
+export const MAX_ROSTER = 1_024;
+
+const roster = distinct(agentId, 1, MAX_ROSTER);
+const more = z.boolean().default(false);
+
+/** Messages to a barrier, `synod:{room}:barrier:{phase}`. Durations in seconds. */
+export const barrierMessages = {
+  /** Opens the phase. With `more`, the rest of the roster comes by `barrier.roster`, from the same sender. */
+  'barrier.open': message('barrier.open', {
+    phase: name,
+    roster,
+    timeout_seconds: seconds(),
+    fallback: z.enum(['proceed', 'escalate', 'fail'], 'must be proceed, escalate or fail'),
+    quorum: whole(1, MAX_ROSTER).optional(),
+    more,
+  })
+    .refine(({ quorum, fallback }) => quorum === undefined || fallback === 'proceed', {
+      path: ['quorum'],
+      error: 'goes with the fallback "proceed" only',
+    })
+    .refine((open) => open.quorum === undefined || open.more || open.quorum <= open.roster.length, {
+      path: ['quorum'],
+      error: 'must be at most the number of the roster',
+    }),
+  'barrier.roster': message('barrier.roster', { phase: name, roster, more }),
+  'barrier.checkin': message('barrier.checkin', { phase: name, note: text.optional() }),
+  'barrier.leave': message('barrier.leave', { phase: name }),
+  /** For operators. */
+  'barrier.resolve': message('barrier.resolve', {
+    phase: name,
+    action: z.enum(['proceed', 'extend', 'fail'], 'must be proceed, extend or fail'),
+    extend_seconds: seconds().optional(),
+  }).refine(({ action, extend_seconds: extend }) => extend === undefined || action === 'extend', {
+    path: ['extend_seconds'],
+    error: 'goes with the action "extend" only',
+  }),
+};
+
+export type BarrierMessage = z.infer<(typeof barrierMessages)[keyof typeof barrierMessages]>;

@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { message } from './envelope.ts';
+import { key, name, priority, seconds, text, whole } from './fields.ts';
+
+const MAX_RESOURCES = 64;
+/** Longest lease of a lock, in seconds. */
+export const MAX_LOCK_LEASE_SECONDS = 300;
+const DEFAULT_LOCK_LEASE_SECONDS = 60;
+/** The rule book's 10-second rule: who has waited so long gives up what it holds. */
+const DEFAULT_WAIT_SECONDS = 10;
+
+export const lockType = z.enum(['read', 'write', 'exclusive', 'permit'], 'must be read, write, exclusive or permit');
+export type LockType = z.infer<typeof lockType>;
+
+/** Each name once, in the order of their code units: whoever asks for the same asks in the same order. */
+const resources = z
+  .array(name)
+  .min(1, 'must name at least one resource')
+  .max(MAX_RESOURCES, `must name at most ${MAX_RESOURCES} resources`)
+  .transform((names) => [...new Set(names)].sort());
+
+const lease = seconds({ max: MAX_LOCK_LEASE_SECONDS });
+
+/** Messages to a lock manager, `synod:{room}:locks`. Durations in seconds. */
+export const lockMessages = {
+  'lock.request': message('lock.request', {
+    resources,
+    lock_type: lockType,
+    lease_seconds: lease.default(DEFAULT_LOCK_LEASE_SECONDS),
+    /** 0 only tries. */
+    wait_seconds: seconds({ zero: true }).default(DEFAULT_WAIT_SECONDS),
+    priority: priority.default(3),
+    /** Broader is higher; decides between requests of one workflow task. */
+    scope: whole(Number.MIN_SAFE_INTEGER).optional(),
+  }),
+  'lock.renew': message('lock.renew', { lock_id: key, lease_seconds: lease.optional() }),
+  'lock.release': message('lock.release', { lock_id: key }),
+  /** Names what it cancels by the lock's id, or by the idempotency key of the request. */
+  'lock.cancel': message('lock.cancel', { lock_id: key.optional(), request: key.optional() }).refine(
+    ({ lock_id: id, request }) => (id === undefined) !== (request === undefined),
+    { path: ['lock_id'], error: 'or request must be given, and not both' },
+  ),
+  /** For operators. */
+  'lock.force_release': message('lock.force_release', { lock_id: key, reason: text.min(1, 'must not be empty') }),
+};
+
+export type LockMessage = z.infer<(typeof lockMessages)[keyof typeof lockMessages]>;
