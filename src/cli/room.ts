@@ -2,7 +2,8 @@ import { Command, InvalidArgumentError } from 'commander';
 import { consoleLine } from '../bridge/console.ts';
 import { Agent } from '../client/agent.ts';
 import { connect } from '../client/connect.ts';
-import { Hub, roomTarget } from '../client/hub.ts';
+import { Hub } from '../client/hub.ts';
+import { roomTarget } from '../client/targets.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { EVERYONE } from '../envelope/calls.ts';
 

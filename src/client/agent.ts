@@ -9,8 +9,10 @@ import { boardRow, roomMessages, type BoardRow } from '../envelope/room.ts';
 import { taskMessages } from '../envelope/task.ts';
 import { accepted, type OnRetry } from './channel.ts';
 import { checked, compose } from './compose.ts';
-import { Hub, roomTarget, taskTarget } from './hub.ts';
+import { Hub } from './hub.ts';
 import { outcomeOf } from './outcome.ts';
+import { Room } from './room.ts';
+import { roomTarget, taskTarget } from './targets.ts';
 import { work, type Handler, type WorkOptions } from './work.ts';
 
 /** Options of an {@link Agent}. */
@@ -100,6 +102,11 @@ export class Agent {
   async cancel(room: string, taskId: string, reason?: string): Promise<void> {
     const message = compose(taskMessages['task.cancel'], this.id, { type: 'task.cancel', task_id: taskId, reason });
     accepted(await this.#hub.send(taskTarget(checked('room', room), taskId), message));
+  }
+
+  /** A room as this agent sees it: elections, decisions, barriers and locks are there. */
+  room(name: string): Room {
+    return new Room(this.#hub, this.id, checked('room', name));
   }
 
   /** Introduces this agent to a room. */

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import { WorkflowNotFoundError } from '@temporalio/common';
 import { z } from 'zod';
-import { workflowIdOf } from '../envelope/address.ts';
 import type { Base, Envelope } from '../envelope/envelope.ts';
 import { json, type Json } from '../envelope/fields.ts';
 import { Channel, type OnRetry, type Target } from './channel.ts';
@@ -108,18 +107,4 @@ export class Hub {
     }
     for (const observer of this.#observers) observer(about);
   }
-}
-
-export function taskTarget(room: string, taskId: string, config?: Target['config']): Target {
-  return {
-    room,
-    workflowType: 'taskLease',
-    workflowId: workflowIdOf(room, 'task', taskId),
-    opening: 'task.announce',
-    config,
-  };
-}
-
-export function roomTarget(room: string): Target {
-  return { room, workflowType: 'room', workflowId: workflowIdOf(room, 'room') };
 }

@@ -4,6 +4,7 @@ export type { OnRetry } from './channel.ts';
 export { connect, disconnect, type ConnectOptions } from './connect.ts';
 export { checkToken } from './fence.ts';
 export { LeaseLost } from './lease.ts';
+export { Room } from './room.ts';
 export { TaskFailure, type Handler, type Work, type WorkOptions, type WorkReport } from './work.ts';
 export { EVERYONE, type LogEvent } from '../envelope/calls.ts';
 export type { Envelope } from '../envelope/envelope.ts';

@@ -1,6 +1,7 @@
 import { envelopeLike, type Envelope } from '../envelope/envelope.ts';
 import { SynodError } from '../envelope/refusal.ts';
-import { roomTarget, taskTarget, type Hub } from './hub.ts';
+import type { Hub } from './hub.ts';
+import { roomTarget, taskTarget } from './targets.ts';
 import { jittered, pause } from './timing.ts';
 
 const ENDED = new Set(['task.completed', 'task.failed', 'task.cancelled']);

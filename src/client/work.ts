@@ -5,8 +5,9 @@ import { taskMessages, type TaskMessage } from '../envelope/task.ts';
 import { reasonOf } from './channel.ts';
 import { Candidates, type Candidate } from './candidates.ts';
 import { compose } from './compose.ts';
-import { roomTarget, taskTarget, type Hub } from './hub.ts';
+import type { Hub } from './hub.ts';
 import { Lease } from './lease.ts';
+import { roomTarget, taskTarget } from './targets.ts';
 import { jittered, pause } from './timing.ts';
 
 /** The board is read again so often while there is nothing to do. */
