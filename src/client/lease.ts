@@ -13,7 +13,7 @@ export class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
 }
 
-const renewed = z.object({ type: z.literal('task.renewed'), lease_seconds: z.number() });
+const renewed = z.object({ type: z.enum(['task.renewed', 'lock.renewed']), lease_seconds: z.number() });
 
 /**
  * A lease that renews itself. It is counted from the moment at which it was asked for, on this process's own steady
@@ -31,13 +31,24 @@ export class Lease {
   /**
    * @param askedAt `performance.now()` when the lease was asked for.
    * @param renew sends a renewal and resolves to its replies.
+   * @param options `firstRenewalMs`: the first renewal comes that soon, in milliseconds, where it is not known well when the lease began.
    */
-  constructor(leaseSeconds: number, askedAt: number, renew: () => Promise<readonly Envelope[]>) {
+  constructor(
+    leaseSeconds: number,
+    askedAt: number,
+    renew: () => Promise<readonly Envelope[]>,
+    options: { readonly firstRenewalMs?: number } = {},
+  ) {
     this.#renew = renew;
     this.#leaseMs = leaseSeconds * 1000;
     this.#deadline = askedAt + this.#leaseMs;
-    this.#schedule();
+    this.#schedule(options.firstRenewalMs);
     this.#watch();
+  }
+
+  /** How long it lasts yet, in milliseconds, on this process's clock. */
+  get leftMs(): number {
+    return this.#deadline - performance.now();
   }
 
   /** Fires when the lease is lost. */
@@ -65,14 +76,14 @@ export class Lease {
     clearTimeout(this.#expiring);
   }
 
-  #schedule(): void {
-    const ms = jittered(this.#leaseMs / (RENEWALS_A_LEASE + 1));
+  #schedule(soonMs: number = Number.POSITIVE_INFINITY): void {
+    const ms = Math.min(soonMs, jittered(this.#leaseMs / (RENEWALS_A_LEASE + 1)));
     this.#renewing = setTimeout(() => void this.#again(), Math.min(ms, MAX_TIMER_MS));
   }
 
   #watch(): void {
     clearTimeout(this.#expiring);
-    const left = this.#deadline - performance.now();
+    const left = this.leftMs;
     this.#expiring = setTimeout(
       () => (this.lost ? undefined : this.#watch()),
       Math.min(Math.max(0, left), MAX_TIMER_MS),
