@@ -1,23 +1,10 @@
-import { WithStartWorkflowOperation, type Client } from '@temporalio/client';
 import { z } from 'zod';
-import { envelopeLike, type Base, type Envelope } from '../envelope/envelope.ts';
-import type { Json } from '../envelope/fields.ts';
+import type { Base, Envelope } from '../envelope/envelope.ts';
 import { MAX_REQUEST_BYTES, MAX_REQUEST_ENVELOPES } from '../envelope/limits.ts';
 import { SynodError } from '../envelope/refusal.ts';
-import { plain } from '../protocols/plain.ts';
-import { lastAnswer, refusedBy, standingOf } from './closed.ts';
 import { classify } from './faults.ts';
 import { backoff, pause } from './timing.ts';
-
-/** The workflow at the other end of a channel. */
-export interface Target {
-  readonly room: string;
-  readonly workflowType: string;
-  readonly workflowId: string;
-  /** The message type that opens it; absent for those that the first message starts. */
-  readonly opening?: string | undefined;
-  readonly config?: { readonly [key: string]: Json } | undefined;
-}
+import type { Target, Transport } from './transport.ts';
 
 interface Pending {
   readonly message: Base;
@@ -25,11 +12,6 @@ interface Pending {
   readonly resolve: (replies: Envelope[]) => void;
   readonly reject: (error: unknown) => void;
 }
-
-const replies = z.array(z.array(envelopeLike));
-
-/** An answer takes milliseconds; after so long something is amiss. */
-const SILENCE_MS = 10_000;
 
 /** Told about each call that has to be repeated. */
 export type OnRetry = (about: { workflowId: string; attempt: number; error: unknown }) => void;
@@ -39,8 +21,7 @@ export type OnRetry = (about: { workflowId: string; attempt: number; error: unkn
  * next one (group commit). Refusals that pass by themselves are repeated here, with the same envelopes, until they do.
  */
 export class Channel {
-  readonly #client: Client;
-  readonly #taskQueue: string;
+  readonly #transport: Transport;
   readonly #target: Target;
   readonly #closed: AbortSignal;
   readonly #onRetry: OnRetry;
@@ -48,9 +29,8 @@ export class Channel {
   #busy = false;
 
   /** @param closed fires when nothing is to be sent any more. */
-  constructor(client: Client, taskQueue: string, target: Target, closed: AbortSignal, onRetry: OnRetry) {
-    this.#client = client;
-    this.#taskQueue = taskQueue;
+  constructor(transport: Transport, target: Target, closed: AbortSignal, onRetry: OnRetry) {
+    this.#transport = transport;
     this.#target = target;
     this.#closed = closed;
     this.#onRetry = onRetry;
@@ -92,86 +72,18 @@ export class Channel {
   }
 
   async #request(messages: readonly Base[]): Promise<Envelope[][]> {
-    const { opening, workflowId } = this.#target;
-    const opens = messages.some(({ type }) => type === opening);
-    // What is never opened, a room or a lock manager, is started by whoever finds it missing.
-    let start = opens;
+    const { workflowId } = this.#target;
     for (let attempt = 0; ; attempt++) {
       try {
-        return replies.parse(await this.#answered(start ? this.#updateWithStart(messages) : this.#update(messages)));
+        return await this.#transport.request(this.#target, messages);
       } catch (error) {
         const fault = classify(error);
         if (this.#closed.aborted) throw new Error(`disconnected before ${workflowId} had answered`, { cause: error });
         if (fault.kind === 'fatal') throw fault.error;
-        if (fault.kind !== 'retry') {
-          const answers = await this.#unreached(messages);
-          if (answers) return answers;
-          start = opens || opening === undefined;
-        }
         this.#onRetry({ workflowId, attempt, error });
         await pause(backoff(attempt), this.#closed);
       }
     }
-  }
-
-  /** The answers in the place of a workflow that is not there; undefined when it is to be asked (again). */
-  async #unreached(messages: readonly Base[]): Promise<Envelope[][] | undefined> {
-    const { opening, workflowId } = this.#target;
-    try {
-      const standing = await standingOf(this.#client, workflowId);
-      if (standing.kind === 'ended' && opening !== undefined)
-        return messages.map((message) => lastAnswer(message, standing.result, opening));
-      if (standing.kind !== 'free' || opening === undefined || messages.some(({ type }) => type === opening))
-        return undefined;
-      return messages.map((message) => [refusedBy(message, 'unknown', `there is no ${workflowId}`)]);
-    } catch (error) {
-      const fault = classify(error);
-      if (fault.kind === 'fatal') throw fault.error;
-      return undefined;
-    }
-  }
-
-  /** What the workflow is called in Temporal's Web UI. */
-  #summary(messages: readonly Base[]): string {
-    const opening = messages.find(({ type }) => type === this.#target.opening);
-    const title: unknown = opening && Reflect.get(opening, 'title');
-    return typeof title === 'string' ? plain(title) : `${this.#target.workflowType} of ${this.#target.room}`;
-  }
-
-  /** Says so where nobody answers: the server keeps an update for a worker that may never come. */
-  async #answered<T>(call: Promise<T>): Promise<T> {
-    const { workflowId } = this.#target;
-    const silent = setTimeout(() => {
-      process.emitWarning(
-        `synod: no answer from ${workflowId} for ${SILENCE_MS / 1000} s: does a worker poll the task queue "${this.#taskQueue}"? (synod worker)`,
-      );
-    }, SILENCE_MS);
-    try {
-      return await call;
-    } finally {
-      clearTimeout(silent);
-    }
-  }
-
-  async #update(messages: readonly Base[]): Promise<unknown> {
-    return await this.#client.workflow
-      .getHandle(this.#target.workflowId)
-      .executeUpdate('request', { args: [messages] });
-  }
-
-  async #updateWithStart(messages: readonly Base[]): Promise<unknown> {
-    const { room, workflowType, workflowId, opening, config } = this.#target;
-    const startWorkflowOperation = new WithStartWorkflowOperation(workflowType, {
-      workflowId,
-      taskQueue: this.#taskQueue,
-      args: [{ room, ...(config ? { config } : {}) }],
-      workflowIdConflictPolicy: 'USE_EXISTING',
-      staticSummary: this.#summary(messages),
-      workflowIdReusePolicy: opening === undefined ? 'ALLOW_DUPLICATE' : 'ALLOW_DUPLICATE_FAILED_ONLY',
-    });
-    // The update tells how it went; the handle's own promise must not be left to reject unheard.
-    startWorkflowOperation.workflowHandle().catch(() => undefined);
-    return await this.#client.workflow.executeUpdateWithStart('request', { args: [messages], startWorkflowOperation });
   }
 }
 

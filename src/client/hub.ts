@@ -1,25 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
-import { WorkflowNotFoundError } from '@temporalio/common';
-import { z } from 'zod';
 import type { Base, Envelope } from '../envelope/envelope.ts';
-import { json, type Json } from '../envelope/fields.ts';
-import { Channel, type OnRetry, type Target } from './channel.ts';
+import type { Json } from '../envelope/fields.ts';
+import { Channel, type OnRetry } from './channel.ts';
 import { classify } from './faults.ts';
 import { Reader } from './reader.ts';
+import { TemporalTransport } from './temporalTransport.ts';
 import { backoff, pause } from './timing.ts';
+import type { Target, Transport } from './transport.ts';
 
 /** A call that has been repeated so often, for some five seconds, is worth a warning. */
 const TELLING_ATTEMPT = 9;
-
-const publicState = z.record(z.string(), json);
 
 /** What the agents of one process share for one Temporal client and task queue: one channel and one reader a workflow. */
 export class Hub {
   static readonly #hubs = new WeakMap<Client, Map<string, Hub>>();
 
-  readonly client: Client;
-  readonly taskQueue: string;
+  readonly #transport: Transport;
   /** This process, as a reader. */
   readonly reader = `reader-${randomUUID()}`;
   readonly #channels = new Map<string, Channel>();
@@ -27,15 +24,14 @@ export class Hub {
   readonly #observers = new Set<OnRetry>();
   readonly #closing = new AbortController();
 
-  private constructor(client: Client, taskQueue: string) {
-    this.client = client;
-    this.taskQueue = taskQueue;
+  private constructor(transport: Transport) {
+    this.#transport = transport;
   }
 
   static of(client: Client, taskQueue: string): Hub {
     const queues = Hub.#hubs.get(client) ?? new Map<string, Hub>();
     Hub.#hubs.set(client, queues);
-    const hub = queues.get(taskQueue) ?? new Hub(client, taskQueue);
+    const hub = queues.get(taskQueue) ?? new Hub(new TemporalTransport(client, taskQueue));
     queues.set(taskQueue, hub);
     return hub;
   }
@@ -49,7 +45,7 @@ export class Hub {
     const { workflowId } = target;
     const channel =
       this.#channels.get(workflowId) ??
-      new Channel(this.client, this.taskQueue, target, this.#closing.signal, (about) => this.#retried(about));
+      new Channel(this.#transport, target, this.#closing.signal, (about) => this.#retried(about));
     this.#channels.set(workflowId, channel);
     try {
       return await channel.send(message);
@@ -62,7 +58,7 @@ export class Hub {
   readerOf(workflowId: string): Reader {
     const known = this.#readers.get(workflowId);
     if (known) return known;
-    const reader = new Reader(this.client, workflowId, this.reader, this.#closing.signal, () =>
+    const reader = new Reader(this.#transport, workflowId, this.reader, this.#closing.signal, () =>
       this.#readers.delete(workflowId),
     );
     this.#readers.set(workflowId, reader);
@@ -77,10 +73,8 @@ export class Hub {
   ): Promise<{ [field: string]: Json } | undefined> {
     for (let attempt = 0; ; attempt++) {
       try {
-        const handle = this.client.workflow.getHandle(workflowId);
-        return publicState.parse(await (query ? handle.query('view', query) : handle.query('view')));
+        return await this.#transport.view(workflowId, query);
       } catch (error) {
-        if (error instanceof WorkflowNotFoundError) return undefined;
         const fault = classify(error);
         if (fault.kind === 'fatal' || signal?.aborted || this.#closing.signal.aborted) throw fault.error;
         this.#retried({ workflowId, attempt, error });

@@ -1,21 +1,10 @@
 import { setMaxListeners } from 'node:events';
-import type { Client } from '@temporalio/client';
-import { z } from 'zod';
 import { EVERYONE, type LogEvent, type Received } from '../envelope/calls.ts';
 import type { Envelope } from '../envelope/envelope.ts';
 import { MAX_RECEIVE_EVENTS, MAX_WAIT_SECONDS } from '../envelope/limits.ts';
 import { classify } from './faults.ts';
 import { backoff, jittered, pause } from './timing.ts';
-
-const received: z.ZodType<Received> = z.object({
-  events: z.array(
-    z.object({ seq: z.number(), envelope: z.custom<Envelope>((value) => typeof value === 'object' && value !== null) }),
-  ),
-  next: z.number(),
-  truncated: z.boolean(),
-  now: z.string(),
-  retry_after_seconds: z.number().optional(),
-});
+import type { Transport } from './transport.ts';
 
 /** What cannot mend by itself is warned of at first, and then about once a minute. */
 const FAILURES_A_WARNING = 30;
@@ -45,7 +34,7 @@ interface Cursor extends Listener {
  * alone until it has caught up. It goes on after whatever interrupts it, from where it was.
  */
 export class Reader {
-  readonly #client: Client;
+  readonly #transport: Transport;
   readonly #workflowId: string;
   readonly #name: string;
   readonly #cursors = new Set<Cursor>();
@@ -60,8 +49,8 @@ export class Reader {
   #interrupt = new AbortController();
 
   /** @param closed fires when there is nothing to be read any more, ever. */
-  constructor(client: Client, workflowId: string, name: string, closed: AbortSignal, onIdle: () => void) {
-    this.#client = client;
+  constructor(transport: Transport, workflowId: string, name: string, closed: AbortSignal, onIdle: () => void) {
+    this.#transport = transport;
     this.#workflowId = workflowId;
     this.#name = name;
     this.#closed = closed;
@@ -174,14 +163,12 @@ export class Reader {
   async #receive(agents: readonly string[], after: number, waitSeconds: number): Promise<Received> {
     const args = {
       reader: waitSeconds > 0 ? this.#name : `${this.#name}:past`,
-      agents,
+      agents: [...agents],
       after,
       wait_seconds: waitSeconds,
       limit: MAX_RECEIVE_EVENTS,
     };
-    const handle = this.#client.workflow.getHandle(this.#workflowId);
-    const call = async () => await handle.executeUpdate('receive', { args: [args] });
-    return received.parse(await this.#client.withAbortSignal(this.#interrupt.signal, call));
+    return await this.#transport.receive(this.#workflowId, args, this.#interrupt.signal);
   }
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { message, type Envelope } from './envelope.ts';
+import { envelopeLike, message, type Envelope } from './envelope.ts';
 import { agentId, json, roomName, text, whole } from './fields.ts';
 import { MAX_RECEIVE_EVENTS, MAX_WAIT_SECONDS } from './limits.ts';
 
@@ -40,6 +40,15 @@ export interface Received {
   /** The wait was ended for another's sake: pause so many seconds before the next call. */
   readonly retry_after_seconds?: number;
 }
+
+/** What another side says is the result of `receive`. */
+export const received: z.ZodType<Received> = z.object({
+  events: z.array(z.object({ seq: z.number(), envelope: envelopeLike })),
+  next: z.number(),
+  truncated: z.boolean(),
+  now: z.string(),
+  retry_after_seconds: z.number().optional(),
+});
 
 /** The argument that starts any of the workflows. `state` is set only by continue-as-new. */
 export const startArgs = z.object({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isSynodId } from './address.ts';
 import { canonicalJson, sha256Hex } from './canonical.ts';
-import { agentId, isJson, key, name, text, timestamp, whole, type Json } from './fields.ts';
+import { agentId, isJson, json, key, name, text, timestamp, whole, type Json } from './fields.ts';
 import { fitsBytes, MAX_ENVELOPE_BYTES, MAX_JSON_DEPTH } from './limits.ts';
 import { explain, parseErrors, refusal, type Refusal } from './refusal.ts';
 
@@ -117,3 +117,7 @@ export function bodyHash(message: object): string {
 export const envelopeLike = z.custom<Envelope>(
   (value) => typeof value === 'object' && value !== null && 'type' in value,
 );
+/** What another side says are the replies to each of some messages. */
+export const replies = z.array(z.array(envelopeLike));
+/** What another side says is a workflow's public state. */
+export const publicState = z.record(z.string(), json);

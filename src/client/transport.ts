@@ -1,0 +1,29 @@
+import type { Received, ReceiveArgs } from '../envelope/calls.ts';
+import type { Base, Envelope } from '../envelope/envelope.ts';
+import type { Json } from '../envelope/fields.ts';
+
+/** The workflow at the other end of a channel. */
+export interface Target {
+  readonly room: string;
+  readonly workflowType: string;
+  readonly workflowId: string;
+  /** The message type that opens it; absent for those that the first message starts. */
+  readonly opening?: string | undefined;
+  readonly config?: { readonly [key: string]: Json } | undefined;
+}
+
+/**
+ * How a process reaches Synod's workflows: straight through Temporal, or through a hub. Each call is tried once; what a
+ * failure means for it is what `classify` says of it.
+ */
+export interface Transport {
+  /** The replies to each message, in order. What the first message opens or starts is opened; what has ended is asked what it would say. */
+  request(target: Target, messages: readonly Base[]): Promise<Envelope[][]>;
+  /** @param signal ends the wait. */
+  receive(workflowId: string, args: ReceiveArgs, signal: AbortSignal): Promise<Received>;
+  /** A workflow's public state; undefined where there is no such workflow. */
+  view(
+    workflowId: string,
+    query: { readonly [field: string]: Json } | undefined,
+  ): Promise<{ [field: string]: Json } | undefined>;
+}
