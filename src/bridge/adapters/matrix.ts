@@ -1,0 +1,212 @@
+import { z } from 'zod';
+import { ChatError, type ChatAdapter, type ChatMessage, type ChatPage, type PostOptions } from '../adapter.ts';
+import { callChat, retryAfterMs, type ChatAnswer } from '../http.ts';
+
+/** Options of {@link matrixAdapter}. */
+export interface MatrixOptions {
+  /** The homeserver, e.g. `https://matrix.example.org`. */
+  readonly url: string;
+  /** The room's id, `!…`; an alias may come to mean another room. */
+  readonly room: string;
+  /** The bot's access token; the bot has joined the room. Keep it: transaction ids are remembered for a token. */
+  readonly token: string;
+  /** How long a call may take, in milliseconds; default 15,000. */
+  readonly timeoutMs?: number;
+}
+
+/** Where a post carries its key beside the transaction id, so that it is found again by another token too. */
+const KEY_FIELD = 'synod.key';
+/**
+ * An event may have 65,536 bytes of canonical JSON, envelope and signatures included
+ * (https://spec.matrix.org/v1.9/client-server-api/#size-limits). JSON doubles a quote or a line end.
+ */
+const MAX_BYTES = 30_000;
+/** How long the server may hold a `/sync` that has nothing to tell, in milliseconds. */
+const SYNC_WAIT_MS = 5_000;
+const PAGE = 100;
+/** Pages of history that are read for one post, or for what was said while nobody listened. */
+const MAX_PAGES = 10;
+
+const sent = z.object({ event_id: z.string() });
+const whoami = z.object({ user_id: z.string() });
+const event = z.object({
+  type: z.string(),
+  event_id: z.string(),
+  sender: z.string(),
+  content: z.looseObject({}),
+});
+type Event = z.infer<typeof event>;
+const history = z.object({ chunk: z.array(event), end: z.string().optional() });
+const synced = z.object({
+  next_batch: z.string(),
+  rooms: z
+    .object({
+      join: z
+        .record(
+          z.string(),
+          z.object({
+            timeline: z.object({
+              events: z.array(event),
+              limited: z.boolean().default(false),
+              prev_batch: z.string().optional(),
+            }),
+          }),
+        )
+        .default({}),
+    })
+    .default({ join: {} }),
+});
+const fault = z.object({ errcode: z.string(), error: z.string().default(''), retry_after_ms: z.number().optional() });
+const message = z.object({
+  msgtype: z.literal('m.text'),
+  body: z.string(),
+  'm.relates_to': z.looseObject({ rel_type: z.string().optional(), event_id: z.string().optional() }).optional(),
+});
+
+/**
+ * A room of a Matrix homeserver, by the client-server API v3 (https://spec.matrix.org/v1.9/client-server-api/). It posts
+ * `m.notice`, which bots do not answer, and mentions nobody (`m.mentions` is empty). Plain text has no markup there.
+ */
+export function matrixAdapter(options: MatrixOptions): ChatAdapter {
+  const { room, token, timeoutMs } = options;
+  const base = new URL(options.url);
+  const inRoom = `rooms/${encodeURIComponent(room)}`;
+  let me: string | undefined;
+
+  const call = async (
+    method: 'GET' | 'PUT',
+    path: string,
+    extra: { query?: Record<string, string>; body?: unknown; signal?: AbortSignal | undefined; waitMs?: number },
+  ): Promise<ChatAnswer> => {
+    const url = new URL(`_matrix/client/v3/${path}`, base.href.endsWith('/') ? base : `${base.href}/`);
+    for (const [name, value] of Object.entries(extra.query ?? {})) url.searchParams.set(name, value);
+    const answer = await callChat({
+      method,
+      url,
+      headers: { authorization: `Bearer ${token}` },
+      body: extra.body,
+      timeoutMs: timeoutMs === undefined ? undefined : timeoutMs + (extra.waitMs ?? 0),
+      signal: extra.signal,
+    });
+    if (answer.status !== 200) throw faultOf(answer);
+    return answer;
+  };
+
+  const identity = async (signal?: AbortSignal): Promise<string> => {
+    me ??= read(whoami, await call('GET', 'account/whoami', { signal })).user_id;
+    return me;
+  };
+
+  const messages = async (query: Record<string, string>, signal?: AbortSignal) =>
+    read(history, await call('GET', `${inRoom}/messages`, { query: { limit: String(PAGE), ...query }, signal }));
+
+  /** What was said between two tokens, the oldest first, where `/sync` has left some out. */
+  const between = async (from: string, to: string, signal?: AbortSignal): Promise<Event[]> => {
+    const found: Event[] = [];
+    for (let at: string | undefined = from, page = 0; at !== undefined && page < MAX_PAGES; page++) {
+      const { chunk, end } = await messages({ dir: 'b', from: at, to, filter: JSON.stringify(TEXTS) }, signal);
+      found.unshift(...chunk.toReversed());
+      at = end;
+    }
+    return found;
+  };
+
+  return {
+    name: 'matrix',
+    target: room,
+    limits: { characters: MAX_BYTES, bytes: MAX_BYTES },
+    escape: (text) => text,
+    identity,
+
+    async post(key, text, { thread, signal }: PostOptions = {}) {
+      const body = {
+        msgtype: 'm.notice',
+        body: text,
+        [KEY_FIELD]: key,
+        'm.mentions': {},
+        ...(thread === undefined ? {} : { 'm.relates_to': inThread(thread) }),
+      };
+      const path = `${inRoom}/send/m.room.message/${encodeURIComponent(key)}`;
+      return { id: read(sent, await call('PUT', path, { body, signal })).event_id };
+    },
+
+    async readBack(key, signal) {
+      const filter = JSON.stringify({ ...TEXTS, senders: [await identity(signal)] });
+      let own = 0;
+      for (let from: string | undefined, page = 0; page < MAX_PAGES; page++) {
+        const { chunk, end } = await messages({ dir: 'b', filter, ...(from === undefined ? {} : { from }) }, signal);
+        const found = chunk.find(({ content }) => content[KEY_FIELD] === key);
+        if (found) return { id: found.event_id };
+        own += chunk.length;
+        // What is in doubt is among the bot's latest posts, or nowhere.
+        if (end === undefined || own >= PAGE) return 'absent';
+        from = end;
+      }
+      return 'unknown';
+    },
+
+    async readForward(cursor, signal): Promise<ChatPage> {
+      const user = await identity(signal);
+      const filter = JSON.stringify({
+        room: { rooms: [room], timeline: { ...TEXTS, limit: cursor === undefined ? 1 : PAGE }, state: NOTHING },
+        presence: NOTHING,
+        account_data: NOTHING,
+      });
+      const waitMs = cursor === undefined ? 0 : SYNC_WAIT_MS;
+      const query = { filter, timeout: String(waitMs), ...(cursor === undefined ? {} : { since: cursor }) };
+      const { next_batch: next, rooms } = read(synced, await call('GET', 'sync', { query, signal, waitMs }));
+      if (cursor === undefined) return { messages: [], cursor: next };
+      const { timeline } = rooms.join[room] ?? {};
+      const missed =
+        timeline?.limited && timeline.prev_batch !== undefined
+          ? await between(timeline.prev_batch, cursor, signal)
+          : [];
+      return {
+        messages: [...missed, ...(timeline?.events ?? [])].flatMap((one) => ofPerson(one, user)),
+        cursor: next,
+      };
+    },
+  };
+}
+
+const NOTHING = { types: [] };
+const TEXTS = { types: ['m.room.message'] };
+
+function inThread(thread: string): object {
+  return {
+    rel_type: 'm.thread',
+    event_id: thread,
+    is_falling_back: true,
+    'm.in_reply_to': { event_id: thread },
+  };
+}
+
+/** A person's words; nothing for the bot's own posts, notices, edits, pictures and what else there may be. */
+function ofPerson({ type, event_id: id, sender, content }: Event, me: string): ChatMessage[] {
+  const parsed = type === 'm.room.message' && sender !== me ? message.safeParse(content) : undefined;
+  if (!parsed?.success) return [];
+  const { body, 'm.relates_to': relation } = parsed.data;
+  if (relation?.rel_type === 'm.replace') return [];
+  const thread = relation?.rel_type === 'm.thread' ? relation.event_id : undefined;
+  return [{ id, author: sender, text: body, ...(thread === undefined ? {} : { thread }) }];
+}
+
+/** What an answer holds; one that is not as specified may stand for anything. */
+function read<T>(schema: z.ZodType<T>, { body }: ChatAnswer): T {
+  const parsed = schema.safeParse(body);
+  if (parsed.success) return parsed.data;
+  throw new ChatError('ambiguous', 'the homeserver gave an answer that the Matrix API does not know');
+}
+
+/** https://spec.matrix.org/v1.9/client-server-api/#standard-error-response */
+function faultOf({ status, headers, body }: ChatAnswer): ChatError {
+  const parsed = fault.safeParse(body);
+  const { errcode, error, retry_after_ms: afterMs } = parsed.success ? parsed.data : { errcode: '', error: '' };
+  const said = `the homeserver says ${[status, errcode, error].filter((part) => part !== '').join(' ')}`;
+  if (status === 429 || errcode === 'M_LIMIT_EXCEEDED') {
+    return new ChatError('rate-limited', said, { retryAfterMs: afterMs ?? retryAfterMs(headers.get('retry-after')) });
+  }
+  if (status >= 500) return new ChatError('ambiguous', said);
+  if (status === 413 || status === 400) return new ChatError('unacceptable', said);
+  return new ChatError('refused', said);
+}
