@@ -1,0 +1,50 @@
+import { z } from 'zod';
+
+/** Heartbeats that may be missed: whoever has not been heard for so many intervals is not active any more. */
+export const MISSED_HEARTBEATS = 3;
+
+/** An election: who stands, who leads, in which epoch. Times are epoch milliseconds. */
+export const electionState = z.object({
+  /** The role and the time between heartbeats, which the first join ever fixes. */
+  term: z.object({ role: z.string(), heartbeat_ms: z.number() }).optional(),
+  /** The number of the latest election: only rises. 0 before the first. */
+  epoch: z.number(),
+  /** Since when the role is led, or vacant. */
+  since: z.number(),
+  leader: z.object({ coordinator: z.string(), heard_at: z.number() }).optional(),
+  /** How the latest coordinator went, while nobody has followed it. */
+  gone: z.object({ type: z.enum(['coordinator.lost', 'coordinator.resigned']), coordinator: z.string() }).optional(),
+  /** Who stands, the lowest id first, and when each was last active. Who leads stands, too. */
+  candidates: z.array(z.tuple([z.string(), z.number()])),
+});
+export type ElectionState = z.infer<typeof electionState>;
+export type Term = NonNullable<ElectionState['term']>;
+export type Candidates = ElectionState['candidates'];
+
+/** The time after which one who was last heard at `heardAt` is not active any more: at that very millisecond it is not. */
+export function activeUntil(heardAt: number, { heartbeat_ms }: Term): number {
+  return heardAt + MISSED_HEARTBEATS * heartbeat_ms;
+}
+
+/** The candidates without those that are not active any more. */
+export function active(candidates: Candidates, term: Term, now: number): Candidates {
+  return candidates.every(([, at]) => activeUntil(at, term) > now)
+    ? candidates
+    : candidates.filter(([, at]) => activeUntil(at, term) > now);
+}
+
+export function isCandidate({ candidates }: ElectionState, agent: string): boolean {
+  return candidates.some(([candidate]) => candidate === agent);
+}
+
+/** The candidates with one that was active now; ids stay in the order of their code units. */
+export function heard(candidates: Candidates, agent: string, now: number): Candidates {
+  const at = candidates.findIndex(([candidate]) => candidate >= agent);
+  const before = at < 0 ? candidates : candidates.slice(0, at);
+  const after = at < 0 ? [] : candidates.slice(candidates[at]?.[0] === agent ? at + 1 : at);
+  return [...before, [agent, now], ...after];
+}
+
+export function without(candidates: Candidates, agent: string): Candidates {
+  return candidates.filter(([candidate]) => candidate !== agent);
+}
