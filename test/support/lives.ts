@@ -2,7 +2,12 @@ import type { Client } from '@temporalio/client';
 import { retried, say, Wire, type Envelope, type WireOptions } from './wire.ts';
 
 /** Lives of the workflow types that meet every message, deadline and way of answering. Each returns when all was handled. */
-export const lives = { taskLease: liveTask, taskFailed: failTask, room: liveRoom };
+export const lives = {
+  taskLease: liveTask,
+  taskFailed: failTask,
+  coordinatorElection: electCoordinators,
+  room: liveRoom,
+};
 
 async function ask(wire: Wire, message: Envelope): Promise<Envelope[]> {
   return await retried(() => wire.ask(message));
@@ -51,6 +56,33 @@ async function failTask(client: Client, room: string, options: WireOptions = {})
   await ask(wire, say('task.claim', 'one', about));
   await ask(wire, say('task.fail', 'one', { ...about, attempt: 1, reason: 'broken', retry: false }));
   await wire.result();
+  return wire;
+}
+
+async function electCoordinators(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
+  const wire = Wire.coordinator(client, room, 'life', options);
+  const about = { role: 'life' };
+  const join = { ...about, heartbeat_seconds: 0.5 };
+  const joined = say('coordinator.join', 'one', join);
+  await ask(wire, joined);
+  await ask(wire, joined);
+  await wire.signal(say('coordinator.join', 'two', join));
+  await wire.until(({ type, to }) => type === 'coordinator.joined' && to === 'two');
+  for (let i = 0; i < 10; i++) {
+    await ask(wire, say('coordinator.heartbeat', 'one', { ...about, epoch: 1 }));
+    await ask(wire, say('coordinator.directive', 'one', { ...about, epoch: 1, directive: { step: i } }));
+    await ask(wire, say('coordinator.join', 'two', join));
+  }
+  await ask(wire, say('coordinator.directive', 'two', { ...about, epoch: 1, directive: 'mine' }));
+  await wire.signal({ ...say('coordinator.resign', 'one', { ...about, epoch: 1 }), reply_to: 'nobody-there' });
+  await wire.until(({ type, coordinator }) => type === 'coordinator.elected' && coordinator === 'two');
+  await wire.signal(say('coordinator.directive', 'one', { ...about, epoch: 1, directive: 'late' }));
+  await ask(wire, say('coordinator.join', 'one', join));
+  await ask(wire, say('coordinator.leave', 'two', about));
+  await wire.until(({ type, epoch }) => type === 'coordinator.lost' && epoch === 3);
+  await ask(wire, say('config.set', 'operator:o', { config: { max_waits: 2 } }));
+  await ask(wire, say('coordinator.join', 'three', join));
+  await ask(wire, say('coordinator.leave', 'three', about));
   return wire;
 }
 

@@ -27,7 +27,10 @@ const result = z.object({
 export type Result = z.infer<typeof result>;
 const view = z.record(z.string(), z.unknown());
 
-export type WorkflowType = 'taskLease' | 'room';
+export type WorkflowType = 'taskLease' | 'coordinatorElection' | 'room';
+
+/** What never completes by itself. */
+const LASTING: ReadonlySet<WorkflowType> = new Set(['coordinatorElection', 'room']);
 
 export interface ReceiveArgs {
   readonly reader?: string;
@@ -72,6 +75,10 @@ export class Wire {
     return new Wire(client, 'taskLease', `synod:${room}:task:${task}`, room, options);
   }
 
+  static coordinator(client: Client, room: string, role = 'main', options?: WireOptions): Wire {
+    return new Wire(client, 'coordinatorElection', `synod:${room}:coordinator:${role}`, room, options);
+  }
+
   static room(client: Client, room: string, options?: WireOptions): Wire {
     return new Wire(client, 'room', `synod:${room}:room`, room, options);
   }
@@ -87,7 +94,7 @@ export class Wire {
       taskQueue,
       args: [this.#start],
       workflowIdConflictPolicy: 'USE_EXISTING',
-      workflowIdReusePolicy: this.#type === 'room' ? 'ALLOW_DUPLICATE' : 'ALLOW_DUPLICATE_FAILED_ONLY',
+      workflowIdReusePolicy: LASTING.has(this.#type) ? 'ALLOW_DUPLICATE' : 'ALLOW_DUPLICATE_FAILED_ONLY',
       ...(workflowTaskTimeout === undefined ? {} : { workflowTaskTimeout }),
     };
   }

@@ -10,6 +10,7 @@ import {
   electionState,
   heard,
   isCandidate,
+  sizeOf,
   without,
   type Candidates,
   type ElectionState,
@@ -30,6 +31,8 @@ export const coordinatorElection: Protocol<ElectionState, CoordinatorMessage> = 
   config: {},
   state: electionState,
   urgent: new Set(['coordinator.elected', 'coordinator.lost', 'coordinator.resigned']),
+
+  size: sizeOf,
 
   initial: () => ({ epoch: 0, since: 0, candidates: [] }),
 

@@ -48,3 +48,12 @@ export function heard(candidates: Candidates, agent: string, now: number): Candi
 export function without(candidates: Candidates, agent: string): Candidates {
   return candidates.filter(([candidate]) => candidate !== agent);
 }
+
+/** Bytes of JSON that everything but the candidates takes at most, and those of a candidate beside its id, which is ASCII. */
+const FRAME_BYTES = 2_048;
+const CANDIDATE_BYTES = 24;
+
+/** An upper bound of the bytes of a state's JSON: with thousands of candidates it is too much to be written out at each message. */
+export function sizeOf({ candidates }: ElectionState): number {
+  return candidates.reduce((sum, [candidate]) => sum + candidate.length + CANDIDATE_BYTES, FRAME_BYTES);
+}

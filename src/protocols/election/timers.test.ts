@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { utf8Bytes } from '../../envelope/limits.ts';
 import { ElectionDrive } from './election.fixture.ts';
+import { sizeOf, type ElectionState } from './state.ts';
 
 /** Bob leads since second 0; the candidates say that they are still active at second 20. */
 function led(...candidates: readonly string[]): ElectionDrive {
@@ -94,6 +96,23 @@ describe('candidates that are not active any more', () => {
     expect(codes).toEqual(new Set(['coordinator.joined 1 bob', 'error over_limit']));
     expect(election.told('bob', 'heartbeat', { epoch: 1 })).toEqual(['coordinator.alive 1']);
   });
+});
+
+it('the size of a state is never underrated', () => {
+  const id = 'x'.repeat(128);
+  const at = Date.UTC(2286, 10, 20);
+  const frame: ElectionState = {
+    term: { role: '日'.repeat(200), heartbeat_ms: 300_000 },
+    epoch: Number.MAX_SAFE_INTEGER,
+    since: at,
+    leader: { coordinator: id, heard_at: at },
+    gone: { type: 'coordinator.resigned', coordinator: id },
+    candidates: [],
+  };
+  for (const candidates of [[], Array.from({ length: 1_000 }, (_, i): [string, number] => [`${i}`, at])]) {
+    const state = { ...frame, candidates };
+    expect(sizeOf(state)).toBeGreaterThanOrEqual(utf8Bytes(JSON.stringify(state)));
+  }
 });
 
 describe('what an operator sees', () => {
