@@ -65,6 +65,9 @@ export class ElectionDrive {
   }
 }
 
-function short({ type, code, epoch, coordinator }: Envelope): string {
-  return [type, code, epoch, coordinator].filter((part) => part !== undefined).join(' ');
+function short({ type, ...fields }: Envelope): string {
+  const about = ['code', 'epoch', 'coordinator'].flatMap((field) =>
+    field in fields ? [JSON.stringify(fields[field])] : [],
+  );
+  return [type, ...about].join(' ').replaceAll('"', '');
 }

@@ -180,7 +180,7 @@ function succeed(
 }
 
 /** The lowest id of those that are active leads, in the next epoch; where nobody is, the role stays vacant. */
-function elect({ leader: _, gone, ...state }: ElectionState, term: Term, now: number): Elected {
+function elect({ gone, ...state }: Omit<ElectionState, 'leader'>, term: Term, now: number): Elected {
   const candidates = active(state.candidates, term, now);
   const [winner] = candidates;
   if (!winner) return { state: { ...state, candidates, ...(gone ? { gone } : {}) }, emit: [] };
