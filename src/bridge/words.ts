@@ -1,0 +1,85 @@
+import type { Envelope } from '../envelope/envelope.ts';
+import type { Json } from '../envelope/fields.ts';
+
+/** Characters of one field that are shown. */
+const MAX_TEXT = 200;
+
+/** What a field says, harmless and of bounded length. */
+type Field = (name: string) => string;
+type Words = (field: Field, envelope: Envelope) => string;
+
+const WORDS: { readonly [type: string]: Words } = {
+  'task.announce': (field, { attempt }) =>
+    attempt === undefined || attempt === 1
+      ? `${field('from')} announces ${field('task_id')}: ${field('title')}`
+      : `${field('task_id')} is announced again, attempt ${field('attempt')}`,
+  'task.accepted': (field) => `${field('task_id')} is on the board`,
+  'task.claim': (field) => `${field('from')} claims ${field('task_id')}`,
+  'task.ack': (field) =>
+    `${field('to')} has ${field('task_id')}, token ${field('attempt')}, until ${field('lease_expires_at').slice(11, 19)}`,
+  'task.closed': (field) => `${field('task_id')} is taken by ${field('holder')}`,
+  'task.complete': (field) => `${field('from')} reports ${field('task_id')} done`,
+  'task.completed': (field) => `${field('task_id')} is completed by ${field('holder')}`,
+  'task.fail': (field) => `${field('from')} fails at ${field('task_id')}: ${field('reason')}`,
+  'task.release': (field) => `${field('from')} hands back ${field('task_id')}`,
+  'task.expired': (field) =>
+    `the lease of ${field('holder')} on ${field('task_id')} has run out (attempt ${field('attempt')})`,
+  'task.unclaimed': (field) => `nobody has claimed ${field('task_id')} yet`,
+  'task.failed': (field) => `${field('task_id')} has failed: ${field('reason')}`,
+  'task.cancelled': (field) => `${field('task_id')} is cancelled by ${field('by')}`,
+
+  'coordinator.elected': (field) =>
+    `${field('coordinator')} is the coordinator${ofRole(field('role'))}, epoch ${field('epoch')}`,
+  'coordinator.directive': (field) => `${field('from')} directs: ${field('directive')}`,
+  'coordinator.lost': (field) => `the coordinator ${field('coordinator')} is not heard of any more`,
+  'coordinator.resigned': (field) => `${field('coordinator')} resigns as coordinator`,
+
+  'decision.propose': (field) => `${field('from')} asks ${field('proposal_id')}: ${field('question')}`,
+  'decision.vote': (field) => `${field('from')} votes ${field('choice')} on ${field('proposal_id')}`,
+  'decision.commit': (field) => `${field('proposal_id')} is decided: ${field('choice')}, by ${field('tally')}`,
+  'decision.failed': (field) => `${field('proposal_id')} is not decided: ${field('reason')}`,
+
+  'barrier.open': (field, { roster }) =>
+    `${field('from')} opens the barrier ${field('phase')} for ${Array.isArray(roster) ? `${roster.length} agents` : field('roster')}`,
+  'barrier.checkin': (field) => `${field('from')} is through with ${field('phase')}`,
+  'barrier.released': (field) => `the barrier ${field('phase')} is open`,
+  'barrier.escalated': (field) => `the barrier ${field('phase')} still waits for ${field('missing')}`,
+  'barrier.failed': (field) => `the barrier ${field('phase')} has failed; missing: ${field('missing')}`,
+
+  'lock.request': (field) => `${field('from')} asks for ${field('resources')} (${field('lock_type')})`,
+  'lock.granted': (field) => `${field('to')} holds ${field('tokens')}, lock ${field('lock_id')}`,
+  'lock.queued': (field) => `${field('to')} waits for ${field('lock_id')}, place ${field('position')}`,
+  'lock.denied': (field) => `${field('to')} gets no lock: ${field('reason')}`,
+  'lock.release': (field) => `${field('from')} frees ${field('lock_id')}`,
+  'lock.expired': (field) => `${field('holder')} has lost ${field('resources')} (lock ${field('lock_id')})`,
+  'lock.escalated': (field) => `a lock needs attention: ${field('reason')}`,
+
+  'room.join': (field) => `${field('from')} joins as ${field('kind')}: ${field('purpose')}`,
+  'room.accepted': (field) => `heard ${field('to')}`,
+  'room.post': (field) => `${field('from')}: ${field('text')}`,
+  'synod.digest': (field) => `and ${field('counts')}`,
+  error: (field) => `refused ${field('to')}: ${field('code')}, ${field('reason')}`,
+};
+
+function ofRole(role: string): string {
+  return role === 'main' || role === '?' ? '' : ` of ${role}`;
+}
+
+/**
+ * What an envelope says, as one line of bounded length.
+ * @param clean what makes a field harmless, before it is cut.
+ */
+export function sentence(envelope: Envelope, clean: (text: string) => string): string {
+  const field: Field = (name) => cut(clean(textOf(envelope[name])).replaceAll('\n', ' '));
+  const words = Object.hasOwn(WORDS, envelope.type) ? WORDS[envelope.type] : undefined;
+  return words ? words(field, envelope) : `${field('from')} ${field('type')}`;
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : value === undefined ? '?' : JSON.stringify(value);
+}
+
+function cut(text: string): string {
+  // No half of a surrogate pair is left.
+  return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT).replace(/[\ud800-\udbff]$/, '')}…` : text;
+}
