@@ -1,6 +1,8 @@
 /** The workflow types of Synod. In a workflows file of your own: `export * from 'synod/workflows'`. */
 import './preload.ts';
 
+export { barrier } from './barrier.ts';
 export { coordinatorElection } from './coordinatorElection.ts';
+export { quorumProposal } from './quorumProposal.ts';
 export { room } from './room.ts';
 export { taskLease } from './taskLease.ts';

@@ -42,3 +42,4 @@ export const barrierMessages = {
 };
 
 export type BarrierMessage = z.infer<(typeof barrierMessages)[keyof typeof barrierMessages]>;
+export type BarrierOpen = z.infer<(typeof barrierMessages)['barrier.open']>;

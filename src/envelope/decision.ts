@@ -25,3 +25,5 @@ export const decisionMessages = {
 };
 
 export type DecisionMessage = z.infer<(typeof decisionMessages)[keyof typeof decisionMessages]>;
+export type DecisionPropose = z.infer<(typeof decisionMessages)['decision.propose']>;
+export type DecisionVote = z.infer<(typeof decisionMessages)['decision.vote']>;

@@ -116,6 +116,22 @@ describe('what is pinned', () => {
   });
 });
 
+describe('what is pinned of the longest identities', () => {
+  const [from, key] = ['a'.repeat(128), '日'.repeat(128)];
+
+  it('is known by a digest, also where an earlier run kept it whole', () => {
+    const memory = new Memory();
+    memory.remember(from, key, memo(7), true);
+    expect(memory.recall(from, key)).toEqual(memo(7));
+    expect(memory.recall(from, `${key.slice(1)}x`)).toBeUndefined();
+    expect(memory.size.pinnedBytes).toBeLessThan(100);
+    const whole = new Memory({ recent: [], spared: [], senders: [], pinned: [[`${from} ${key}`, 'b', ['ok'], 7, 7]] });
+    expect(whole.snapshot()).toEqual(memory.snapshot());
+    expect(new Memory(whole.snapshot()).recall(from, key)).toEqual(memo(7));
+    expect(whole.size).toEqual(memory.size);
+  });
+});
+
 it('is the same after a snapshot', () => {
   const memory = new Memory();
   for (let i = 1; i <= 3_000; i++) memory.remember(`s${i % 300}`, `k${i}`, memo(i), i % 1_000 === 0);

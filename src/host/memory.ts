@@ -1,3 +1,4 @@
+import { sha256Hex } from '../envelope/canonical.ts';
 import { IDENTITIES_A_SENDER, MAX_IDENTITIES, MAX_IDENTITY_BYTES, MAX_SENDERS, utf8Bytes } from '../envelope/limits.ts';
 import type { Verdict } from '../protocols/protocol.ts';
 
@@ -26,6 +27,15 @@ export function identityKey(from: string, key: string): string {
   return `${from} ${key}`;
 }
 
+/** A pinned identity longer than this, in bytes, is kept as a digest, so that a thousand of the longest fit into a state. */
+const MAX_PINNED_KEY_BYTES = 64;
+const DIGEST_DIGITS = 32;
+
+/** An identity as it is pinned. A digest holds no space, so it meets no identity. */
+function pinnedKey(identity: string): string {
+  return utf8Bytes(identity) <= MAX_PINNED_KEY_BYTES ? identity : sha256Hex(identity).slice(0, DIGEST_DIGITS);
+}
+
 /**
  * The identities that a workflow has decided: the latest of all, the latest of each of the senders last active, and those
  * that the protocol pinned, which are part of its state for good.
@@ -44,7 +54,8 @@ export class Memory {
     if (!snapshot) return;
     for (const entry of snapshot.recent) this.#bytes += load(this.#recent, entry);
     for (const entry of snapshot.spared) this.#bytes += load(this.#spared, entry);
-    for (const entry of snapshot.pinned) this.#pinnedBytes += load(this.#pinned, entry);
+    for (const [identity, ...rest] of snapshot.pinned)
+      this.#pinnedBytes += load(this.#pinned, [pinnedKey(identity), ...rest]);
     for (const [from, latest] of snapshot.senders) this.#senders.set(from, latest);
   }
 
@@ -54,14 +65,15 @@ export class Memory {
 
   recall(from: string, key: string): Memo | undefined {
     const identity = identityKey(from, key);
-    return this.#pinned.get(identity) ?? this.#recent.get(identity) ?? this.#spared.get(identity);
+    return this.#pinned.get(pinnedKey(identity)) ?? this.#recent.get(identity) ?? this.#spared.get(identity);
   }
 
   remember(from: string, key: string, memo: Memo, pin: boolean): void {
     const identity = identityKey(from, key);
     if (pin) {
-      this.#pinned.set(identity, memo);
-      this.#pinnedBytes += sizeOf(identity, memo);
+      const short = pinnedKey(identity);
+      this.#pinned.set(short, memo);
+      this.#pinnedBytes += sizeOf(short, memo);
       return;
     }
     this.#recent.set(identity, memo);

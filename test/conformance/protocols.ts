@@ -1,6 +1,8 @@
 import { room } from '../../src/protocols/room/protocol.ts';
 import { taskLease } from '../../src/protocols/task-lease/protocol.ts';
 import { electionSubject } from './election.ts';
+import { barrierSubject } from './samples/barrier.ts';
+import { quorumSubject } from './samples/quorum.ts';
 import { subject, type Said, type Step, type Subject } from './subject.ts';
 
 // A task lease: two agents, a lease that expires, a failure, a hand-over, a completion.
@@ -130,4 +132,4 @@ const roomSubject = subject(room, {
 });
 
 /** Every protocol. A new one passes the suite by one entry here. */
-export const subjects: readonly Subject[] = [taskSubject, electionSubject, roomSubject];
+export const subjects: readonly Subject[] = [taskSubject, electionSubject, quorumSubject, barrierSubject, roomSubject];
