@@ -31,6 +31,19 @@ export interface PostOptions {
   readonly signal?: AbortSignal;
 }
 
+/** A post whose outcome is not known, as it was sent. */
+export interface SentPost {
+  /** What was sent, escaped: a service that keeps no keys is searched for it. */
+  readonly text: string;
+  /** The thread that it answers in. */
+  readonly thread?: string;
+  /**
+   * The service's id of the last post before it, where that is known: what is older is another post, be its text the same.
+   * Without it, a service that keeps no keys is only asked about posts of this very adapter.
+   */
+  readonly after?: string;
+}
+
 /**
  * One chat room of one service. An adapter never repeats a call by itself, and a library that it uses has its retries off:
  * only the ledger repeats. Every method throws {@link ChatError} and nothing else, but for the reason of a fired signal.
@@ -57,8 +70,11 @@ export interface ChatAdapter {
    * What became of a post whose outcome is not known: its id; `absent` only where the service would show it by now;
    * else `unknown`, after which it is posted again, marked.
    */
-  readBack(key: string, signal?: AbortSignal): Promise<{ id: string } | 'absent' | 'unknown'>;
-  /** What people wrote after `cursor`; without one, nothing yet, and the cursor of now. May wait some seconds for news. */
+  readBack(key: string, sent: SentPost, signal?: AbortSignal): Promise<{ id: string } | 'absent' | 'unknown'>;
+  /**
+   * What people wrote after `cursor`; without one, nothing yet, and the cursor of now. It may wait some seconds for news or
+   * answer at once: between pages without news, the caller pauses.
+   */
   readForward(cursor: string | undefined, signal?: AbortSignal): Promise<ChatPage>;
 }
 

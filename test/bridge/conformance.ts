@@ -9,7 +9,7 @@ export interface AdapterSubject {
   /** The fake, listening. */
   start(): Promise<FakeChat>;
   /** An adapter at that fake, all retries of its library off. */
-  adapter(chat: FakeChat, options: { timeoutMs: number }): ChatAdapter;
+  adapter(chat: FakeChat, options: { timeoutMs: number }): ChatAdapter | Promise<ChatAdapter>;
   /** A person's id, as the service writes them. */
   readonly person: string;
   /** The service itself takes a second post with the same key for the first one. */
@@ -32,7 +32,7 @@ export function adapterConformance(subject: AdapterSubject): void {
 
     beforeEach(async () => {
       chat = await subject.start();
-      adapter = subject.adapter(chat, { timeoutMs: TIMEOUT_MS });
+      adapter = await subject.adapter(chat, { timeoutMs: TIMEOUT_MS });
     });
     afterEach(() => chat.stop());
 
@@ -158,7 +158,7 @@ export function adapterConformance(subject: AdapterSubject): void {
         const key = newKey();
         await faultOf(adapter.post(key, 'hello'));
         for (let i = 0; i < 5; i++) chat.says(subject.person, `meanwhile ${i}`);
-        expect(await adapter.readBack(key)).toEqual({ id: chat.posts[0]?.id });
+        expect(await adapter.readBack(key, { text: 'hello' })).toEqual({ id: chat.posts[0]?.id });
       });
 
       it('finds nothing of what was not taken, and never another post', async () => {
@@ -166,12 +166,40 @@ export function adapterConformance(subject: AdapterSubject): void {
         chat.faults.push({ kind: 'drop', taken: false });
         const key = newKey();
         await faultOf(adapter.post(key, 'hello'));
-        expect(await adapter.readBack(key)).toMatch(/^(absent|unknown)$/);
+        expect(await adapter.readBack(key, { text: 'hello' })).toMatch(/^(absent|unknown)$/);
+      });
+
+      it('tells two posts of the same text apart', async () => {
+        const { id: after } = await adapter.post(newKey(), 'hello');
+        const key = newKey();
+        chat.faults.push({ kind: 'drop', taken: true });
+        await faultOf(adapter.post(key, 'hello'));
+        chat.says(subject.person, 'hello');
+        expect(await adapter.readBack(key, { text: 'hello', after })).toEqual({ id: chat.posts[1]?.id });
+        chat.faults.push({ kind: 'drop', taken: false });
+        const lost = newKey();
+        await faultOf(adapter.post(lost, 'hello'));
+        const last = chat.posts[1]?.id ?? '';
+        expect(await adapter.readBack(lost, { text: 'hello', after: last })).toMatch(/^(absent|unknown)$/);
+      });
+
+      it('finds a post that another process has sent, and one in a thread', async () => {
+        const question = chat.says(subject.person, 'who?');
+        const { id: after } = await adapter.post(newKey(), 'before');
+        const key = newKey();
+        const inThread = newKey();
+        chat.faults.push({ kind: 'drop', taken: true }, { kind: 'drop', taken: true });
+        await faultOf(adapter.post(key, 'hello'));
+        await faultOf(adapter.post(inThread, 'nobody', { thread: question }));
+        const other = await subject.adapter(chat, { timeoutMs: TIMEOUT_MS });
+        expect(await other.readBack(key, { text: 'hello', after })).toEqual({ id: chat.posts[2]?.id });
+        const sent = { text: 'nobody', thread: question, after };
+        expect(await other.readBack(inThread, sent)).toEqual({ id: chat.posts[3]?.id });
       });
 
       it('fails like any call', async () => {
         await chat.down();
-        expect(await faultOf(adapter.readBack(newKey()))).toMatchObject({ fault: 'unavailable' });
+        expect(await faultOf(adapter.readBack(newKey(), { text: 'hello' }))).toMatchObject({ fault: 'unavailable' });
         await chat.up();
       });
     });

@@ -130,7 +130,7 @@ export function matrixAdapter(options: MatrixOptions): ChatAdapter {
       return { id: read(sent, await call('PUT', path, { body, signal })).event_id };
     },
 
-    async readBack(key, signal) {
+    async readBack(key, _, signal) {
       const filter = JSON.stringify({ ...TEXTS, senders: [await identity(signal)] });
       let own = 0;
       for (let from: string | undefined, page = 0; page < MAX_PAGES; page++) {
