@@ -2,6 +2,7 @@
 import './preload.ts';
 
 export { barrier } from './barrier.ts';
+export { chatLedger } from './chatLedger.ts';
 export { coordinatorElection } from './coordinatorElection.ts';
 export { quorumProposal } from './quorumProposal.ts';
 export { room } from './room.ts';

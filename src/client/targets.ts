@@ -42,3 +42,8 @@ export function barrierTarget(room: string, phase: string, config?: Config): Tar
 export function roomTarget(room: string): Target {
   return { room, workflowType: 'room', workflowId: workflowIdOf(room, 'room') };
 }
+
+/** The ledger of a chat that a room is mirrored to. */
+export function ledgerTarget(room: string, chat: string): Target {
+  return { room, workflowType: 'chatLedger', workflowId: workflowIdOf(room, 'bridge', chat) };
+}

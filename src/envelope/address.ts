@@ -4,7 +4,7 @@ import { sha256Hex } from './canonical.ts';
 export const DEFAULT_TASK_QUEUE = 'synod';
 
 /** The part of a workflow id that says which primitive it is. */
-export type AddressKind = 'task' | 'coordinator' | 'proposal' | 'barrier' | 'locks' | 'room';
+export type AddressKind = 'task' | 'coordinator' | 'proposal' | 'barrier' | 'locks' | 'room' | 'bridge';
 
 const SAFE = /^[A-Za-z0-9._-]$/;
 /** PostgreSQL keeps 255 characters of a workflow id, so longer names stand as their hash. */

@@ -98,7 +98,7 @@ export interface Protocol<S, M extends Base> {
   /** The area of its messages' types; `{area}.accepted` is the answer where no other is named. */
   readonly area: string;
   /** The field that names the instance; absent where a room has one. */
-  readonly nameField?: 'task_id' | 'proposal_id' | 'phase' | 'role';
+  readonly nameField?: 'task_id' | 'proposal_id' | 'phase' | 'role' | 'chat';
   /** The message type that opens it, for those that complete by themselves. */
   readonly opening?: string;
   readonly messages: { readonly [type: string]: MessageRule<M> };

@@ -22,7 +22,7 @@ export interface AdapterSubject {
 const TIMEOUT_MS = 1_500;
 
 let issued = 0;
-const newKey = (): string => postKey('lab', 'conformance', (issued += 1), 0);
+const newKey = (): string => postKey('lab', 'conformance', (issued += 1), 0, '');
 
 /** What every adapter must do, whatever its service: run over the fake of each. */
 export function adapterConformance(subject: AdapterSubject): void {

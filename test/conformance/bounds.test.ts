@@ -47,7 +47,7 @@ describe.each(subjects)('after 10,000 messages $name', (of) => {
 
   it('has numbered its log without a gap', () => {
     expect(seqs.every((seq, i) => seq === i + 1)).toBe(true);
-    expect(seqs.length).toBeGreaterThanOrEqual(10_000);
+    expect(seqs.length >= 10_000).toBe(!of.silent);
   });
 
   it('has emitted nothing over 16 KiB', () => {
@@ -165,7 +165,7 @@ describe.each(subjects)('receive on $name', (of) => {
     drive.host.signal(drive.message(say, { max_hops: 99 }), drive.now);
     expect(ended.map(({ agent }) => agent)).toEqual([say.from]);
     expect(ended[0]?.events.map(({ envelope }) => envelope.type)).toEqual(['error']);
-    drive.request(drive.message(of.storm(0)));
+    drive.request(drive.message(of.silent ? CONFIGURE : of.storm(0)));
     expect(ended.map(({ agent }) => agent)).toEqual([say.from, 'operator:jo']);
   });
 

@@ -1,5 +1,6 @@
 import { room } from '../../src/protocols/room/protocol.ts';
 import { taskLease } from '../../src/protocols/task-lease/protocol.ts';
+import { chatLedgerSubject } from './chatLedger.ts';
 import { electionSubject } from './election.ts';
 import { barrierSubject } from './samples/barrier.ts';
 import { quorumSubject } from './samples/quorum.ts';
@@ -132,4 +133,4 @@ const roomSubject = subject(room, {
 });
 
 /** Every protocol. A new one passes the suite by one entry here. */
-export const subjects: readonly Subject[] = [taskSubject, electionSubject, quorumSubject, barrierSubject, roomSubject];
+export const subjects: readonly Subject[] = [taskSubject, electionSubject, quorumSubject, barrierSubject, roomSubject, chatLedgerSubject];

@@ -56,6 +56,8 @@ export interface Samples {
   /** Fields that name another instance. */
   readonly foreign: readonly { readonly [field: string]: Json }[];
   readonly deadlines: readonly DeadlineSample[];
+  /** It tells nobody what it does: its log holds refusals and configuration alone. */
+  readonly silent?: true;
   /** The nth of endless messages that keep it busy, accepted after the first step. */
   readonly storm: (n: number) => Said;
 }

@@ -7,6 +7,7 @@ export const lives = {
   taskFailed: failTask,
   coordinatorElection: electCoordinators,
   room: liveRoom,
+  chatLedger: keepLedger,
 };
 
 async function ask(wire: Wire, message: Envelope): Promise<Envelope[]> {
@@ -113,5 +114,25 @@ async function liveRoom(client: Client, name: string, options: WireOptions = {})
   await wire.signal({ type: 'room.post', id: 'bad', from: 'guest-1', ts: '' });
   await wire.signal(say('room.post', 'last', { text: 'bye' }));
   await waiting;
+  return wire;
+}
+
+async function keepLedger(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
+  const about = { chat: 'matrix:!life' };
+  const wire = Wire.ledger(client, room, about.chat, options);
+  const take = { ...about, lease_seconds: 0.5, cursor: 2 };
+  await ask(wire, say('bridge.take', 'one', take));
+  await ask(wire, say('bridge.take', 'two', take));
+  for (let i = 0; i < 10; i++) {
+    const of = { ...about, epoch: 1, key: `k${i}` };
+    const post = { after: 2 + i, part: 0, text: `word ${i}`, last: 3 + i, parts: 1, whole: `w${i}` };
+    await ask(wire, say('bridge.send', 'one', { ...of, ...post }));
+    await ask(wire, say('bridge.settle', 'one', { ...of, outcome: 'posted', post_id: `$${i}` }));
+  }
+  await wire.signal(say('bridge.renew', 'one', { ...about, epoch: 1, cursor: 20, heard: 's1' }));
+  await ask(wire, say('bridge.release', 'one', { ...about, epoch: 1 }));
+  await ask(wire, say('bridge.take', 'two', take));
+  await ask(wire, say('bridge.renew', 'one', { ...about, epoch: 1 }));
+  await ask(wire, say('config.set', 'operator:o', { config: { max_waits: 2 } }));
   return wire;
 }

@@ -27,10 +27,10 @@ const result = z.object({
 export type Result = z.infer<typeof result>;
 const view = z.record(z.string(), z.unknown());
 
-export type WorkflowType = 'taskLease' | 'coordinatorElection' | 'room';
+export type WorkflowType = 'taskLease' | 'coordinatorElection' | 'room' | 'chatLedger';
 
 /** What never completes by itself. */
-const LASTING: ReadonlySet<WorkflowType> = new Set(['coordinatorElection', 'room']);
+const LASTING: ReadonlySet<WorkflowType> = new Set(['coordinatorElection', 'room', 'chatLedger']);
 
 export interface ReceiveArgs {
   readonly reader?: string;
@@ -81,6 +81,10 @@ export class Wire {
 
   static room(client: Client, room: string, options?: WireOptions): Wire {
     return new Wire(client, 'room', `synod:${room}:room`, room, options);
+  }
+
+  static ledger(client: Client, room: string, chat: string, options?: WireOptions): Wire {
+    return new Wire(client, 'chatLedger', `synod:${room}:bridge:${encodeURIComponent(chat).replaceAll('!', '%21')}`, room, options);
   }
 
   get handle(): WorkflowHandle {
