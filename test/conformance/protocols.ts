@@ -133,4 +133,11 @@ const roomSubject = subject(room, {
 });
 
 /** Every protocol. A new one passes the suite by one entry here. */
-export const subjects: readonly Subject[] = [taskSubject, electionSubject, quorumSubject, barrierSubject, roomSubject, chatLedgerSubject];
+export const subjects: readonly Subject[] = [
+  taskSubject,
+  electionSubject,
+  quorumSubject,
+  barrierSubject,
+  roomSubject,
+  chatLedgerSubject,
+];

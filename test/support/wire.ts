@@ -84,7 +84,13 @@ export class Wire {
   }
 
   static ledger(client: Client, room: string, chat: string, options?: WireOptions): Wire {
-    return new Wire(client, 'chatLedger', `synod:${room}:bridge:${encodeURIComponent(chat).replaceAll('!', '%21')}`, room, options);
+    return new Wire(
+      client,
+      'chatLedger',
+      `synod:${room}:bridge:${encodeURIComponent(chat).replaceAll('!', '%21')}`,
+      room,
+      options,
+    );
   }
 
   get handle(): WorkflowHandle {

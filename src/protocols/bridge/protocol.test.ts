@@ -30,7 +30,10 @@ const place = (): Json | undefined => say('b2', 'take')?.['place'];
 describe('the ledger of a chat', () => {
   it('has one poster: another waits until it is silent for its lease, or lets go', () => {
     expect(say('b1', 'take', { lease_seconds: 10 })).toMatchObject({ type: 'bridge.taken', epoch: 1 });
-    expect(say('b2', 'take')).toMatchObject({ code: 'held', reason: 'b1 posts to matrix:!lab until 2026-01-01T00:00:10.000Z' });
+    expect(say('b2', 'take')).toMatchObject({
+      code: 'held',
+      reason: 'b1 posts to matrix:!lab until 2026-01-01T00:00:10.000Z',
+    });
     now += 9_999;
     expect(say('b1', 'renew', { epoch: 1 })).toMatchObject({ lease_expires_at: '2026-01-01T00:00:19.999Z' });
     now += 9_999;
