@@ -7,12 +7,15 @@ const entries: Record<string, string> = {
   testing: 'src/testing.ts',
 };
 const cli = 'src/cli/main.ts';
-/** On its own, so that it shares no chunk with code of Node, and what it sets up first really comes first. */
-const sandbox = {
-  workflows: 'workflows/index.ts',
-  merged: 'workflows/merged.ts',
-  preload: 'workflows/preload.ts',
-};
+/**
+ * For the sandbox: each on its own, so that none shares a chunk with code of Node, and what it sets up first really comes first. What two
+ * entries share becomes a chunk, which as CommonJS comes before the rest.
+ */
+const sandbox: readonly Record<string, string>[] = [
+  { preload: 'workflows/preload.ts' },
+  { workflow: 'src/workflow/index.ts' },
+  { workflows: 'workflows/index.ts', merged: 'workflows/merged.ts' },
+];
 
 const common = {
   platform: 'node',
@@ -27,6 +30,6 @@ const common = {
 
 export default defineConfig([
   { ...common, entry: entries, format: ['esm', 'cjs'], dts: true, clean: true },
-  { ...common, entry: sandbox, format: ['esm', 'cjs'], dts: true, clean: false },
+  ...sandbox.map((entry) => ({ ...common, entry, format: ['esm' as const, 'cjs' as const], dts: true, clean: false })),
   { ...common, entry: { cli }, format: 'esm', dts: false, clean: false },
 ]);

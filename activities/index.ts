@@ -1,6 +1,7 @@
 import { log } from '@temporalio/activity';
 import type { EffectInput, SynodActivities } from '../src/envelope/activities.ts';
 import { createPublisher } from './publish.ts';
+import { synodSend } from './send.ts';
 
 /** What Synod asks of its users. Each runs at least once and, after a crash, perhaps again: always with the same `key`. */
 export interface UserActivities {
@@ -23,6 +24,7 @@ export interface UserActivities {
 export function createActivities(users: UserActivities = {}): SynodActivities {
   return {
     ...createPublisher(),
+    synodSend,
     synodEscalate: users.onEscalation ?? warn,
     synodRollback: users.onLockExpired ?? (() => Promise.resolve()),
   };

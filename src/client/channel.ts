@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import type { Target } from '../envelope/address.ts';
 import type { Base, Envelope } from '../envelope/envelope.ts';
 import { MAX_REQUEST_BYTES, MAX_REQUEST_ENVELOPES } from '../envelope/limits.ts';
 import { SynodError } from '../envelope/refusal.ts';
 import { classify } from './faults.ts';
 import { backoff, pause } from './timing.ts';
-import type { Target, Transport } from './transport.ts';
+import type { Transport } from './transport.ts';
 
 interface Pending {
   readonly message: Base;

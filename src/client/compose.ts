@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
-import { isRefusal, parseMessage, readRaw, type Base } from '../envelope/envelope.ts';
+import { isRefusal, readMessage, type Base } from '../envelope/envelope.ts';
 import { agentId, roomName } from '../envelope/fields.ts';
 import { SynodError } from '../envelope/refusal.ts';
 
@@ -11,9 +11,7 @@ export function compose<M extends Base>(
   fields: { type: string; [field: string]: unknown },
 ): M {
   const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-  const raw = readRaw({ id: randomUUID(), from, ts: new Date().toISOString(), ...given });
-  if (isRefusal(raw)) throw new SynodError(raw.code, raw.reason);
-  const message = parseMessage(raw, schema);
+  const message = readMessage({ id: randomUUID(), from, ts: new Date().toISOString(), ...given }, schema);
   if (isRefusal(message)) throw new SynodError(message.code, message.reason);
   return message;
 }

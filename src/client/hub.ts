@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
+import type { Target } from '../envelope/address.ts';
 import type { Base, Envelope } from '../envelope/envelope.ts';
 import type { Json } from '../envelope/fields.ts';
 import { Channel, type OnRetry } from './channel.ts';
@@ -7,7 +8,7 @@ import { classify } from './faults.ts';
 import { Reader } from './reader.ts';
 import { TemporalTransport } from './temporalTransport.ts';
 import { backoff, pause } from './timing.ts';
-import type { Target, Transport } from './transport.ts';
+import type { Transport } from './transport.ts';
 
 /** A call that has been repeated so often, for some five seconds, is worth a warning. */
 const TELLING_ATTEMPT = 9;

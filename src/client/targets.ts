@@ -1,6 +1,5 @@
-import { workflowIdOf } from '../envelope/address.ts';
+import { workflowIdOf, type Target } from '../envelope/address.ts';
 import type { Json } from '../envelope/fields.ts';
-import type { Target } from './transport.ts';
 
 type Config = { readonly [key: string]: Json };
 

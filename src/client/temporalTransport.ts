@@ -1,12 +1,13 @@
 import { WithStartWorkflowOperation, type Client } from '@temporalio/client';
 import { WorkflowNotFoundError } from '@temporalio/common';
+import type { Target } from '../envelope/address.ts';
 import { received, type Received, type ReceiveArgs } from '../envelope/calls.ts';
 import { publicState, replies, type Base, type Envelope } from '../envelope/envelope.ts';
 import type { Json } from '../envelope/fields.ts';
 import { plain } from '../protocols/plain.ts';
 import { lastAnswer, refusedBy, standingOf } from './closed.ts';
 import { classify } from './faults.ts';
-import type { Target, Transport } from './transport.ts';
+import type { Transport } from './transport.ts';
 
 /** An answer takes milliseconds; after so long something is amiss. */
 const SILENCE_MS = 10_000;

@@ -1,16 +1,7 @@
+import type { Target } from '../envelope/address.ts';
 import type { Received, ReceiveArgs } from '../envelope/calls.ts';
 import type { Base, Envelope } from '../envelope/envelope.ts';
 import type { Json } from '../envelope/fields.ts';
-
-/** The workflow at the other end of a channel. */
-export interface Target {
-  readonly room: string;
-  readonly workflowType: string;
-  readonly workflowId: string;
-  /** The message type that opens it; absent for those that the first message starts. */
-  readonly opening?: string | undefined;
-  readonly config?: { readonly [key: string]: Json } | undefined;
-}
 
 /**
  * How a process reaches Synod's workflows: straight through Temporal, or through a hub. Each call is tried once; what a

@@ -1,3 +1,5 @@
+import type { Target } from './address.ts';
+import type { Base, Envelope } from './envelope.ts';
 import type { Json } from './fields.ts';
 import type { Publication } from './room.ts';
 
@@ -5,6 +7,12 @@ import type { Publication } from './room.ts';
 export interface PublishInput {
   readonly room: string;
   readonly publication: Publication;
+}
+
+/** The argument of the activity by which a workflow says something to a primitive that may not run. */
+export interface SendInput {
+  readonly target: Target;
+  readonly message: Base;
 }
 
 /** An effect that the user may supply. It runs at least once; `key` is the same at every run. */
@@ -20,6 +28,8 @@ export interface EffectInput {
 /** The activities that Synod's workflows call, by the names under which a worker registers them. */
 export interface SynodActivities {
   synodPublish(input: PublishInput): Promise<void>;
+  /** Says one message, starts the primitive where it does not run, and returns the replies. */
+  synodSend(input: SendInput): Promise<Envelope[]>;
   /** Something needs attention: a task has failed for good. */
   synodEscalate(input: EffectInput): Promise<void>;
   /** A lock was lost: undo what its holder began. */

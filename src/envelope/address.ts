@@ -1,4 +1,5 @@
 import { sha256Hex } from './canonical.ts';
+import type { Json } from './fields.ts';
 
 /** The task queue where Synod's workflows run unless configured. */
 export const DEFAULT_TASK_QUEUE = 'synod';
@@ -34,4 +35,14 @@ export function workflowIdOf(room: string, kind: AddressKind, name?: string): st
 /** Whether a workflow id lies in Synod's own name space, where `reply_to` may not point. */
 export function isSynodId(workflowId: string): boolean {
   return workflowId.startsWith('synod:');
+}
+
+/** A primitive as it is addressed: which workflow it is, and how it is started where it does not run. */
+export interface Target {
+  readonly room: string;
+  readonly workflowType: string;
+  readonly workflowId: string;
+  /** The message type that opens it; absent for those that the first message starts. */
+  readonly opening?: string | undefined;
+  readonly config?: { readonly [key: string]: Json } | undefined;
 }

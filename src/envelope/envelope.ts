@@ -90,6 +90,12 @@ export function parseMessage<M>(raw: unknown, schema: z.ZodType<M>): M | Refusal
   return parsed.success ? parsed.data : refusal('invalid_envelope', explain(parsed.error));
 }
 
+/** A raw value as the message of a schema; a refusal names the field. */
+export function readMessage<M>(raw: unknown, schema: z.ZodType<M>): M | Refusal {
+  const fields = readRaw(raw);
+  return isRefusal(fields) ? fields : parseMessage(fields, schema);
+}
+
 export function isRefusal(value: object): value is Refusal {
   return 'code' in value && 'reason' in value && !('type' in value);
 }

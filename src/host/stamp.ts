@@ -31,13 +31,20 @@ export interface Answered {
   readonly from: string | undefined;
 }
 
+/** The beginning of the ids of all that one workflow emits: ids are unique per sender, and all primitives are one sender. */
+export function markOf(workflowId: string): string {
+  return sha256Hex(workflowId).slice(0, MARK_LENGTH);
+}
+
+/** Length of a {@link markOf}. */
+export const MARK_LENGTH = 12;
+
 /** What a primitive emits, made into envelopes: who it is from, what it answers, when, and under which id. */
 export class Stamp {
   readonly #prefix: string;
 
   constructor(workflowId: string) {
-    // Ids are unique per sender, and all primitives are one sender: each marks its own.
-    this.#prefix = sha256Hex(workflowId).slice(0, 12);
+    this.#prefix = markOf(workflowId);
   }
 
   /** An emission that is logged as `seq`. */

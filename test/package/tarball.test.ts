@@ -26,8 +26,10 @@ describe('the package as its users install it', { timeout: 5 * MINUTES }, () => 
       await project.compile();
       const done = { outcome: 'task.completed', result: 1 };
       expect(await project.run('main.js', ['ready', ...WITH_OWN])).toEqual({
-        ready: { greeting: null, ...done },
-        ...Object.fromEntries(WITH_OWN.map((how) => [how, { greeting: 'Hello, you', ...done }])),
+        ready: { greeting: null, delegated: null, ...done },
+        ...Object.fromEntries(
+          WITH_OWN.map((how) => [how, { greeting: 'Hello, you', delegated: 'task.completed', ...done }]),
+        ),
       });
     },
   );

@@ -2,8 +2,16 @@
 
 /** A workflow of the user's own. */
 const OWN_WORKFLOW = `
+import { announceTask, type TaskOutcome } from 'synod/workflow';
+
 export async function greet(name: string): Promise<string> {
   return 'Hello, ' + name;
+}
+
+export async function delegate(room: string): Promise<TaskOutcome['type']> {
+  const task = await announceTask(room, { task_id: 'delegated', title: 'Count', linger_seconds: 1 });
+  const outcome = await task.outcome();
+  return outcome.type;
 }
 `;
 
@@ -61,9 +69,10 @@ async function main(): Promise<void> {
       const working = agent.work(room, async ({ token }) => checkToken(undefined, token), { signal: stop.signal });
       const task = await agent.announce(room, { task_id: 't-1', title: 'Count', linger_seconds: 1 });
       const outcome = await task.outcome();
+      const delegated = how === 'ready' ? null : await client.workflow.execute('delegate', { workflowId: 'delegate ' + how, taskQueue: 'synod', args: [room] });
       stop.abort();
       await working;
-      return { greeting, outcome: outcome.type, result: outcome['result'] };
+      return { greeting, delegated, outcome: outcome.type, result: outcome['result'] };
     });
   }
   await agents.connection.close();

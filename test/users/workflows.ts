@@ -1,0 +1,2 @@
+// Workflows as a user would write them, for the tests of `synod/workflow`.
+export { deaf, hurried, producer, twice } from './tasks.ts';
