@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { brokenProtocols } from '../../src/protocols/task-lease/broken.fixture.ts';
+import { brokenProtocols as brokenElections } from '../../src/protocols/election/broken.fixture.ts';
 import { explore, type Scope } from './explore.ts';
+import { electionScope } from './scopes/election.ts';
 import { taskScope, type TaskScopeOptions } from './scopes/taskLease.ts';
 
 const small: TaskScopeOptions = { agents: ['bob', 'cleo'], messages: 3, claimsEach: 2, maxAttempts: 2 };
@@ -55,6 +57,26 @@ describe('the task lease', () => {
     const { protocol, breaks } = broken;
     const result = explore(taskScope('broken', { ...small, protocol }), limits);
     expect(result.violations).toBeGreaterThan(0);
+    expect(result.examples.map(({ property }) => property)).toContain(breaks);
+  });
+});
+
+describe('the coordinator election', () => {
+  const options = { candidates: ['ann', 'bob'], messages: 3 };
+
+  it('breaks nothing in a small world, all of which is reached', () => {
+    const result = explore(electionScope('small', options), limits);
+    expect(result).toMatchObject({ exhausted: true, violations: 0, examples: [] });
+    expect(result.states).toBeGreaterThan(500);
+    expect(result.transitions).toBeGreaterThan(3 * result.states);
+  });
+
+  // A millisecond is no tick of this world's clock, and of two who are active one always leads: no lower one is left to win.
+  const caught = brokenElections.filter(
+    ({ name }) => !['a coordinator lost a millisecond early', 'the highest id'].includes(name),
+  );
+  it.each(caught)('is caught with $name', ({ protocol, breaks }) => {
+    const result = explore(electionScope('broken', { ...options, protocol }), limits);
     expect(result.examples.map(({ property }) => property)).toContain(breaks);
   });
 });

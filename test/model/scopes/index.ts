@@ -1,4 +1,5 @@
 import { explore, type Limits, type Result } from '../explore.ts';
+import { electionScope } from './election.ts';
 import { taskScope } from './taskLease.ts';
 
 /** One world to explore. */
@@ -25,5 +26,10 @@ export const scopes: readonly Entry[] = [
       const options = { agents, messages: 4, claimsEach: 2, maxAttempts: 2, expiresTicks: 3 };
       return explore(taskScope('task-lease-expiring', options), limits);
     },
+  },
+  {
+    name: 'election',
+    about: 'three candidates for one role, three messages after the first join, any repeats',
+    run: (limits) => explore(electionScope('election', { candidates: ['ann', 'bob', 'cleo'], messages: 3 }), limits),
   },
 ];

@@ -1,0 +1,99 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { CoordinatorMessage } from '../../envelope/coordinator.ts';
+import type { Protocol } from '../protocol.ts';
+import { brokenProtocols } from './broken.fixture.ts';
+import { coordinatorElection } from './protocol.ts';
+import type { ElectionState } from './state.ts';
+import { PROPERTIES, type Property } from './watch.fixture.ts';
+import { WatchedElection, type Raw, type Sent } from './watched.fixture.ts';
+
+const HEARTBEAT_MS = 20;
+const LAPSE_MS = 3 * HEARTBEAT_MS;
+
+/** What happens next: a message is sent, which may arrive some moves later; an earlier one comes again; or time passes. */
+type Move =
+  | { do: 'say'; from: string; verb: string; epoch: number; delay: number }
+  | { do: 'repeat'; nth: number }
+  | { do: 'pass'; ms: number }
+  | { do: 'deadline'; offset: number };
+
+const say = fc.record({
+  do: fc.constant('say' as const),
+  from: fc.constantFrom('ann', 'bob', 'cleo', 'dan'),
+  verb: fc.oneof(
+    { weight: 4, arbitrary: fc.constant('join') },
+    { weight: 2, arbitrary: fc.constant('heartbeat') },
+    { weight: 2, arbitrary: fc.constant('directive') },
+    fc.constantFrom('resign', 'leave'),
+  ),
+  // Relative to the epoch that stands when it is sent: mostly that one.
+  epoch: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, fc.integer({ min: -2, max: 1 })),
+  delay: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.integer({ min: 1, max: 8 })),
+});
+const move: fc.Arbitrary<Move> = fc.oneof(
+  { weight: 8, arbitrary: say },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('repeat' as const), nth: fc.nat(20) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.integer({ min: 0, max: 45 }) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant('deadline' as const), offset: fc.integer({ min: -1, max: 1 }) }),
+  },
+);
+const schedule = fc.array(move, { maxLength: 50 });
+
+/** The properties that a schedule breaks. */
+function broken(protocol: Protocol<ElectionState, CoordinatorMessage>, moves: readonly Move[]): Set<Property> {
+  const election = new WatchedElection(protocol, LAPSE_MS);
+  const sent: Sent[] = [];
+  let underway: { at: number; raw: Raw }[] = [];
+  for (const [i, each] of moves.entries()) {
+    if (each.do === 'pass') election.now += each.ms;
+    else if (each.do === 'deadline')
+      election.now = Math.max(election.now, (election.host.nextDeadline()?.at ?? 0) + each.offset);
+    else if (each.do === 'repeat') {
+      const known = sent[each.nth % Math.max(1, sent.length)];
+      if (known) election.repeat(known);
+    } else {
+      const epoch = Math.max(1, election.seen.epoch + each.epoch);
+      const fields = {
+        ...(each.verb === 'join' ? { heartbeat_seconds: HEARTBEAT_MS / 1000 } : {}),
+        ...(['heartbeat', 'resign', 'directive'].includes(each.verb) ? { epoch } : {}),
+        ...(each.verb === 'directive' ? { directive: i } : {}),
+      };
+      const raw: Raw = { id: `m${i}`, ts: '', type: `coordinator.${each.verb}`, from: each.from, ...fields };
+      underway.push({ at: i + each.delay, raw });
+    }
+    for (const { at, raw } of underway) if (at <= i) sent.push(election.send(raw));
+    underway = underway.filter(({ at }) => at > i);
+  }
+  return election.broken;
+}
+
+describe('the coordinator election', () => {
+  it('keeps every property under any schedule of messages, repeats, delays and time', () => {
+    fc.assert(
+      fc.property(schedule, (each) => {
+        expect([...broken(coordinatorElection, each)]).toEqual([]);
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+});
+
+describe('the properties can fail', () => {
+  it('each of them', () => {
+    expect(new Set(brokenProtocols.map(({ breaks }) => breaks))).toEqual(new Set(PROPERTIES));
+  });
+
+  it.each(brokenProtocols)('$name: "$breaks" notices', ({ protocol, breaks }) => {
+    const result = fc.check(
+      fc.property(schedule, (each) => !broken(protocol, each).has(breaks)),
+      { numRuns: 5_000 },
+    );
+    expect(result.failed).toBe(true);
+    // The same schedule is no fault of the sound protocol.
+    const [counterexample] = result.counterexample ?? [];
+    expect(counterexample && [...broken(coordinatorElection, counterexample)]).toEqual([]);
+  });
+});
