@@ -1,7 +1,7 @@
 import { room } from '../../src/protocols/room/protocol.ts';
 import { taskLease } from '../../src/protocols/task-lease/protocol.ts';
 import { chatLedgerSubject } from './chatLedger.ts';
-import { electionSubject } from './election.ts';
+import { electionSubject } from './samples/election.ts';
 import { barrierSubject } from './samples/barrier.ts';
 import { quorumSubject } from './samples/quorum.ts';
 import { subject, type Said, type Step, type Subject } from './subject.ts';

@@ -1,5 +1,5 @@
-import { coordinatorElection } from '../../src/protocols/election/protocol.ts';
-import { subject, type Said, type Step } from './subject.ts';
+import { coordinatorElection } from '../../../src/protocols/election/protocol.ts';
+import { subject, type Said, type Step } from '../subject.ts';
 
 // An election: a coordinator that resigns, one that leaves, one that is lost; a role that is vacant and taken again.
 
