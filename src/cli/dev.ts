@@ -1,6 +1,7 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { startDevServer } from '../dev/server.ts';
+import { port } from './ports.ts';
 import { untilStopped } from './room.ts';
 import { quietRuntime, runWorker, workerAt } from './worker.ts';
 
@@ -59,11 +60,4 @@ export function devCommand(): Command {
         }
       },
     );
-}
-
-function port(value: string): number {
-  const parsed = Number(value);
-  if (!Number.isSafeInteger(parsed) || parsed < 1 || parsed > 65_535)
-    throw new InvalidArgumentError('must be a port, 1 to 65535');
-  return parsed;
 }

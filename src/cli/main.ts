@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import { boardCommand, watchCommand } from './room.ts';
 import { devCommand } from './dev.ts';
+import { gatewayCommand } from './gateway.ts';
 import { workerCommand } from './worker.ts';
 
 const program = new Command('synod')
@@ -10,7 +11,12 @@ const program = new Command('synod')
     'after',
     '\nThe server is named by TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE (and the other TEMPORAL_* variables of the Temporal SDK);\nwithout them it is 127.0.0.1:7233. `synod dev` needs none: it brings its own.',
   );
-program.addCommand(devCommand()).addCommand(workerCommand()).addCommand(watchCommand()).addCommand(boardCommand());
+program
+  .addCommand(devCommand())
+  .addCommand(workerCommand())
+  .addCommand(gatewayCommand())
+  .addCommand(watchCommand())
+  .addCommand(boardCommand());
 
 try {
   await program.parseAsync();

@@ -52,6 +52,8 @@ export class Channel {
 
   async #pump(): Promise<void> {
     this.#busy = true;
+    // What is said in the same breath goes together from the first on.
+    await Promise.resolve();
     while (this.#queue.length > 0) {
       const batch = this.#next();
       try {

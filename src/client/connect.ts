@@ -1,38 +1,58 @@
 import { Client, Connection } from '@temporalio/client';
 import { resolveServer } from '../dev/connect.ts';
 import { Hub } from './hub.ts';
+import type { HubAddress } from './hubTransport.ts';
 
 const DEFAULT_ADDRESS = '127.0.0.1:7233';
 
-/** Options of {@link connect}. What is not given comes from the environment (`TEMPORAL_*`), then from the defaults. */
+/** Options of {@link connect}. What is not given comes from the environment (`TEMPORAL_*`, `SYNOD_*`), then from the defaults. */
 export interface ConnectOptions {
   /** `host:port`; default 127.0.0.1:7233. */
   readonly address?: string | undefined;
   /** Default `default`. */
   readonly namespace?: string | undefined;
+  /** Work through the hub at this URL (`synod gateway`) instead of going to Temporal; default `SYNOD_HUB`, unless an address is given. */
+  readonly hub?: string | undefined;
+  /** The hub's token; default `SYNOD_TOKEN`. */
+  readonly token?: string | undefined;
 }
 
 /**
  * A Temporal client for agents. It differs from a plain one in a single thing: it repeats no call by itself. Synod repeats
  * its own, with short pauses, where the SDK would pause for a second whenever all update slots of a workflow are taken.
- * @throws Error when no server answers at the address.
+ *
+ * With a hub, its agents reach the workflows through that alone: Temporal is connected to only if the client itself is used.
+ * @throws Error when no server answers at the address, or the hub is not one.
  */
 export async function connect(options: ConnectOptions = {}): Promise<Client> {
+  const hub = hubOf(options);
   const named = options.address === undefined ? resolveServer() : undefined;
   const address = options.address ?? named?.address ?? DEFAULT_ADDRESS;
-  const connection = await Connection.connect({
-    ...named?.connectionOptions,
-    address,
-    interceptors: [],
-  }).catch((error: unknown) => {
-    throw new Error(`no Temporal server answers at ${address}: start one (synod dev), or set TEMPORAL_ADDRESS`, {
-      cause: error,
-    });
-  });
-  return new Client({
+  const how = { ...named?.connectionOptions, address, interceptors: [] };
+  const connection = hub
+    ? Connection.lazy(how)
+    : await Connection.connect(how).catch((error: unknown) => {
+        throw new Error(`no Temporal server answers at ${address}: start one (synod dev), or set TEMPORAL_ADDRESS`, {
+          cause: error,
+        });
+      });
+  const client = new Client({
     connection,
     namespace: options.namespace ?? named?.namespace ?? process.env['TEMPORAL_NAMESPACE'] ?? 'default',
   });
+  if (hub) Hub.through(client, hub);
+  return client;
+}
+
+function hubOf(options: ConnectOptions): HubAddress | undefined {
+  const { hub = options.address === undefined ? process.env['SYNOD_HUB'] : undefined } = options;
+  const { token = process.env['SYNOD_TOKEN'] } = options;
+  if (hub === undefined || hub === '') return undefined;
+  if (!URL.canParse(hub) || !/^https?:$/.test(new URL(hub).protocol))
+    throw new Error(`the hub must be a URL such as http://127.0.0.1:8787, not ${hub}`);
+  if (token === undefined || token === '')
+    throw new Error('a hub asks for a token: set SYNOD_TOKEN to one of synod gateway token add --hub');
+  return { url: hub, token };
 }
 
 /**

@@ -8,6 +8,7 @@ import {
 } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { isRefusalCode, SynodError } from '../envelope/refusal.ts';
+import { HubFault } from './hubTransport.ts';
 
 /** What a failed call means for what was asked. */
 export type Fault =
@@ -37,12 +38,13 @@ const NOT_FOUND = 5;
 /** What the failure of an update is called when its workflow ended under it. */
 const ENDED_UNDER_UPDATE = 'AcceptedUpdateCompletedWorkflow';
 
-/** Reads an error of the Temporal client. */
+/** Reads an error of the Temporal client, or of a hub. */
 export function classify(error: unknown): Fault {
   if (error instanceof WorkflowUpdateFailedError) return ofUpdate(error);
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return { kind: 'retry', error };
   if (error instanceof WorkflowExecutionAlreadyStartedError) return { kind: 'ended', error };
   if (error instanceof WorkflowNotFoundError) return { kind: 'gone', error };
+  if (error instanceof HubFault) return ofHub(error);
   const cause = error instanceof ServiceError ? error.cause : error;
   if (!isGrpcServiceError(cause)) return { kind: 'fatal', error };
   if (/larger than max|message size/i.test(cause.details)) {
@@ -62,4 +64,12 @@ function ofUpdate(error: WorkflowUpdateFailedError): Fault {
     kind: 'fatal',
     error: isRefusalCode(type) ? new SynodError(type, cause?.message ?? error.message, { cause: error }) : error,
   };
+}
+
+function ofHub(error: HubFault): Fault {
+  const { status, code } = error;
+  // No answer, or one of a proxy in between.
+  if (status === undefined || status >= 500) return { kind: 'retry', error };
+  if (status === 429) return { kind: 'retry', error, crowded: true };
+  return { kind: code === 'unknown' ? 'gone' : 'fatal', error };
 }

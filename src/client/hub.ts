@@ -5,6 +5,7 @@ import type { Base, Envelope } from '../envelope/envelope.ts';
 import type { Json } from '../envelope/fields.ts';
 import { Channel, type OnRetry } from './channel.ts';
 import { classify } from './faults.ts';
+import { HubTransport, type HubAddress } from './hubTransport.ts';
 import { Reader } from './reader.ts';
 import { TemporalTransport } from './temporalTransport.ts';
 import { backoff, pause } from './timing.ts';
@@ -17,6 +18,8 @@ const TELLING_ATTEMPT = 9;
 export class Hub {
   static readonly #hubs = new WeakMap<Client, Map<string, Hub>>();
 
+  static readonly #addresses = new WeakMap<Client, HubAddress>();
+
   readonly #transport: Transport;
   /** This process, as a reader. */
   readonly reader = `reader-${randomUUID()}`;
@@ -25,16 +28,24 @@ export class Hub {
   readonly #observers = new Set<OnRetry>();
   readonly #closing = new AbortController();
 
-  private constructor(transport: Transport) {
-    this.#transport = transport;
+  private constructor(client: Client, taskQueue: string) {
+    const address = Hub.#addresses.get(client);
+    this.#transport = address
+      ? new HubTransport(address, this.#closing.signal)
+      : new TemporalTransport(client, taskQueue);
   }
 
   static of(client: Client, taskQueue: string): Hub {
     const queues = Hub.#hubs.get(client) ?? new Map<string, Hub>();
     Hub.#hubs.set(client, queues);
-    const hub = queues.get(taskQueue) ?? new Hub(new TemporalTransport(client, taskQueue));
+    const hub = queues.get(taskQueue) ?? new Hub(client, taskQueue);
     queues.set(taskQueue, hub);
     return hub;
+  }
+
+  /** From now on the agents of a client work through a hub; before any of them has begun. */
+  static through(client: Client, address: HubAddress): void {
+    Hub.#addresses.set(client, address);
   }
 
   /** Calls back whenever a call has to be repeated. */
@@ -49,7 +60,10 @@ export class Hub {
       new Channel(this.#transport, target, this.#closing.signal, (about) => this.#retried(about));
     this.#channels.set(workflowId, channel);
     try {
-      return await channel.send(message);
+      const answers = await channel.send(message);
+      // A reader that waits for a workflow to be there need wait no longer.
+      this.#readers.get(workflowId)?.hurry();
+      return answers;
     } finally {
       // A process meets many tasks; a channel is only worth keeping while it has something to carry.
       if (channel.idle) this.#channels.delete(workflowId);
@@ -72,9 +86,27 @@ export class Hub {
     query?: { readonly [field: string]: Json },
     signal?: AbortSignal,
   ): Promise<{ [field: string]: Json } | undefined> {
+    return await this.#repeated(workflowId, signal, async () => await this.#transport.view(workflowId, query));
+  }
+
+  /** Where a workflow's log ends, and Temporal's time, asked again until it is answered; undefined where no such workflow runs. */
+  async end(workflowId: string, signal: AbortSignal): Promise<{ head: number; now: string } | undefined> {
+    const present = { agents: [], after: -1, wait_seconds: 0, limit: 1 };
+    return await this.#repeated(workflowId, signal, async () => {
+      try {
+        const { next, now } = await this.#transport.receive(workflowId, present, signal);
+        return { head: next, now };
+      } catch (error) {
+        if (classify(error).kind === 'gone') return undefined;
+        throw error;
+      }
+    });
+  }
+
+  async #repeated<T>(workflowId: string, signal: AbortSignal | undefined, call: () => Promise<T>): Promise<T> {
     for (let attempt = 0; ; attempt++) {
       try {
-        return await this.#transport.view(workflowId, query);
+        return await call();
       } catch (error) {
         const fault = classify(error);
         if (fault.kind === 'fatal' || signal?.aborted || this.#closing.signal.aborted) throw fault.error;

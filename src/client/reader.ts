@@ -42,6 +42,7 @@ export class Reader {
   readonly #closed: AbortSignal;
   #after = -1;
   #running = false;
+  #failing = false;
   /** Until then, by `performance.now()`, this reader takes no place among the updates in flight for longer than it must. */
   #crowdedUntil = Number.NEGATIVE_INFINITY;
   #lookInMs = LOOK_IN_MS;
@@ -81,6 +82,11 @@ export class Reader {
     this.#crowdedUntil = now + CROWDED_MS;
   }
 
+  /** The workflow has just answered: whoever pauses because it did not need pause no longer. */
+  hurry(): void {
+    if (this.#failing) this.#interrupt.abort();
+  }
+
   async #run(): Promise<void> {
     this.#running = true;
     for (let failures = 0; this.#cursors.size > 0 && !this.#closed.aborted;) {
@@ -99,7 +105,9 @@ export class Reader {
         if (fault.kind === 'fatal' && failures % FAILURES_A_WARNING === 0) {
           process.emitWarning(`synod: reading ${this.#workflowId} failed: ${String(fault.error)}`);
         }
+        this.#failing = true;
         await pause(backoff(failures++), this.#interrupt.signal);
+        this.#failing = false;
       }
     }
     this.#running = false;

@@ -46,3 +46,7 @@ export function roomTarget(room: string): Target {
 export function ledgerTarget(room: string, chat: string): Target {
   return { room, workflowType: 'chatLedger', workflowId: workflowIdOf(room, 'bridge', chat) };
 }
+
+export function locksTarget(room: string): Target {
+  return { room, workflowType: 'lockManager', workflowId: workflowIdOf(room, 'locks') };
+}

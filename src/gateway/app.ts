@@ -1,0 +1,113 @@
+import { OpenAPIHono } from '@hono/zod-openapi';
+import type { Client } from '@temporalio/client';
+import { Hub } from '../client/hub.ts';
+import { logToStderr, messageOf, type Log } from '../dev/log.ts';
+import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
+import { explain } from '../envelope/refusal.ts';
+import type { GatewayEnv, Services } from './context.ts';
+import { Problem, problemOf } from './errors.ts';
+import { Feeds } from './feeds.ts';
+import { guard, measured } from './guard.ts';
+import { hubRoutes } from './hubRoutes.ts';
+import { Metrics } from './metrics.ts';
+import { describe } from './openapi.ts';
+import { page } from './page.ts';
+import { Rates } from './rates.ts';
+import { rooms } from './rooms.ts';
+import type { TokenSource } from './tokenStore.ts';
+
+const HEARTBEAT_MS = 15_000;
+/** A stream whose client takes nothing for so long is ended. */
+const STALL_MS = 60_000;
+
+/** Options of {@link createGateway}. */
+export interface GatewayOptions {
+  readonly tokens: TokenSource;
+  /** Where Synod's workflows run; default `synod`. */
+  readonly taskQueue?: string;
+  /** Default: one line each on stderr. */
+  readonly log?: Log;
+  /** Milliseconds between two signs of life on a stream; default 15,000. */
+  readonly heartbeatMs?: number;
+  /** Milliseconds after which a stream is ended whose client takes nothing; default 60,000. */
+  readonly stallMs?: number;
+}
+
+/** A gateway as a handler of requests, for any server that speaks them. */
+export interface Gateway {
+  readonly fetch: (request: Request, env?: object) => Response | Promise<Response>;
+  /** Ends streams and waits in order; what comes then is told to come again. The client stays open. */
+  close(): void;
+}
+
+/** HTTP for agents without Temporal, and the hub for many processes. */
+export function createGateway(client: Client, options: GatewayOptions): Gateway {
+  const hub = Hub.of(client, options.taskQueue ?? DEFAULT_TASK_QUEUE);
+  const closing = new AbortController();
+  const feeds = new Feeds(hub);
+  const metrics = new Metrics(() => feeds.size);
+  const services: Services = {
+    hub,
+    feeds,
+    metrics,
+    tokens: options.tokens,
+    rates: new Rates(),
+    streams: new Map(),
+    closing: closing.signal,
+    log: options.log ?? logToStderr,
+  };
+  hub.observe(() => metrics.retries.inc());
+  const app = appOf(services);
+  const beats = setInterval(
+    () => void beat(services, options.stallMs ?? STALL_MS),
+    options.heartbeatMs ?? HEARTBEAT_MS,
+  );
+  return {
+    fetch: (request, env) => app.fetch(request, env),
+    close() {
+      clearInterval(beats);
+      closing.abort();
+      for (const stream of services.streams.keys()) stream.end('closing');
+      feeds.close();
+    },
+  };
+}
+
+function appOf(services: Services): OpenAPIHono<GatewayEnv> {
+  const app = new OpenAPIHono<GatewayEnv>({
+    defaultHook: (result) => {
+      if (!result.success) throw new Problem('invalid_envelope', explain(result.error, result.target));
+    },
+  });
+  app.onError((error, c) => {
+    const problem = problemOf(error);
+    if (problem.code === 'internal') services.log(`${c.req.method} ${c.req.path} failed: ${messageOf(error)}`);
+    return c.json(problem.body, problem.status, { ...problem.headers });
+  });
+  app.notFound((c) => {
+    const problem = new Problem(
+      'unknown',
+      `there is no ${c.req.method} ${c.req.path}: /openapi.json says what there is`,
+    );
+    return c.json(problem.body, problem.status);
+  });
+  app.use(measured(services));
+  app.get('/healthz', (c) => (services.closing.aborted ? c.text('closing\n', 503) : c.text('ok\n')));
+  app.get('/metrics', async (c) =>
+    c.text(await services.metrics.registry.metrics(), 200, { 'content-type': services.metrics.registry.contentType }),
+  );
+  app.use('/v1/*', guard(services));
+  rooms(app, services);
+  hubRoutes(app, services);
+  describe(app);
+  page(app);
+  return app;
+}
+
+/** A sign of life on every stream; those whose token has been revoked are ended. */
+async function beat({ streams, tokens }: Services, stallMs: number): Promise<void> {
+  for (const [stream, token] of streams) {
+    if (await tokens.holds(token)) stream.beat(stallMs);
+    else stream.end('revoked');
+  }
+}

@@ -1,0 +1,64 @@
+import type { Context } from 'hono';
+import type { Hub } from '../client/hub.ts';
+import type { Log } from '../dev/log.ts';
+import { Problem } from './errors.ts';
+import type { Feeds } from './feeds.ts';
+import type { Metrics } from './metrics.ts';
+import type { Rates } from './rates.ts';
+import type { EventStream } from './stream.ts';
+import type { TokenSource } from './tokenStore.ts';
+import { mayUseRoom, type StoredToken } from './tokens.ts';
+
+/** What the routes of one gateway share. */
+export interface Services {
+  readonly hub: Hub;
+  readonly feeds: Feeds;
+  readonly tokens: TokenSource;
+  readonly rates: Rates;
+  readonly metrics: Metrics;
+  readonly streams: Map<EventStream, StoredToken>;
+  /** Fires when the gateway ends: waits are answered, nothing new is begun. */
+  readonly closing: AbortSignal;
+  readonly log: Log;
+}
+
+/** What a request carries from one middleware to the next. */
+export interface GatewayEnv {
+  /** What Node's server has of a request; other servers have none. */
+  Bindings: { readonly outgoing?: { destroy(): void } };
+  Variables: {
+    token: StoredToken;
+    /** Keeps the request counted as open after its answer has begun, as streams must. */
+    keepOpen: () => () => void;
+  };
+}
+
+/** How long an answer may take that needs a workflow, in milliseconds, before the caller is told to come again. */
+export const PATIENCE_MS = 25_000;
+
+/** Fires when the caller has gone, or the gateway ends. */
+export function endOf(c: Context<GatewayEnv>, { closing }: Services): AbortSignal {
+  return AbortSignal.any([c.req.raw.signal, closing]);
+}
+
+/** @throws Problem `unauthorized` where the caller's token is not for the room. */
+export function checkRoom(token: StoredToken, room: string): void {
+  if (!mayUseRoom(token, room)) throw new Problem('unauthorized', `this token is not for the room ${room}`);
+}
+
+/** Resolves to what the call does, or throws what `late` makes where that takes too long. The call itself goes on. */
+export async function withPatience<T>(call: Promise<T>, late: () => Problem, ms: number = PATIENCE_MS): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  // It may fail when nobody listens any more.
+  call.catch(() => undefined);
+  try {
+    return await Promise.race([
+      call,
+      new Promise<never>((_, reject) => {
+        timer = setTimeout(() => reject(late()), ms);
+      }),
+    ]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,172 @@
+import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { MAX_ENVELOPE_BYTES } from '../envelope/limits.ts';
+import { checkRoom, endOf, withPatience, type GatewayEnv, type Services } from './context.ts';
+import { Problem, unavailable } from './errors.ts';
+import { anyEnvelope, answers, errors } from './openapi.ts';
+import type { Feed } from './feed.ts';
+import { atMost, jsonOf } from './guard.ts';
+import { post } from './post.ts';
+import { agentsOf, cursorOf, read } from './read.ts';
+import { messagesQuery, page, posted, roomParam, roomState, streamQuery } from './schemas.ts';
+import { sourceTarget } from './sources.ts';
+import { stateOf, type RoomState } from './state.ts';
+import { EventStream } from './stream.ts';
+
+const security = [{ token: [] }];
+
+const postRoute = createRoute({
+  method: 'post',
+  path: '/v1/rooms/{room}/messages',
+  summary: 'Send a message',
+  description:
+    'One envelope. `id`, `from` and `ts` are filled in where they are absent. It goes to the primitive that its type and its reference name; sent again under the same `idempotency_key` it gets the same answer.',
+  security,
+  request: { params: roomParam, body: { required: true, content: { 'application/json': { schema: anyEnvelope } } } },
+  responses: {
+    201: answers('What the primitive answered.', posted),
+    ...errors(400, 401, 403, 404, 409, 410, 413, 422, 429, 503),
+  },
+});
+
+const readRoute = createRoute({
+  method: 'get',
+  path: '/v1/rooms/{room}/messages',
+  summary: 'Read forward',
+  security,
+  request: { params: roomParam, query: messagesQuery },
+  responses: { 200: answers('What is for this agent, or for all.', page), ...errors(400, 401, 403, 404, 429, 503) },
+});
+
+const streamRoute = createRoute({
+  method: 'get',
+  path: '/v1/rooms/{room}/stream',
+  summary: 'Read as it happens',
+  description:
+    'Server-sent events. `id` is the `seq`, `data` one event as in a page; `ready`, `gap` and `end` say where to go on. `Last-Event-ID` resumes.',
+  security,
+  request: { params: roomParam, query: streamQuery },
+  responses: {
+    200: {
+      description: 'A stream without end.',
+      content: { 'text/event-stream': { schema: { type: 'string' } } },
+    },
+    ...errors(400, 401, 403, 404, 429, 503),
+  },
+});
+
+const stateRoute = createRoute({
+  method: 'get',
+  path: '/v1/rooms/{room}',
+  summary: 'What is going on',
+  security,
+  request: { params: roomParam },
+  responses: { 200: answers('What is open in the room.', roomState), ...errors(400, 401, 403, 404, 429, 503) },
+});
+
+/** What agents and people do in rooms. */
+export function rooms(app: OpenAPIHono<GatewayEnv>, services: Services): void {
+  const { feeds, streams, metrics, hub } = services;
+  app.use(postRoute.getRoutingPath(), atMost(MAX_ENVELOPE_BYTES));
+
+  app.openapi(postRoute, async (c) => {
+    const { room } = c.req.valid('param');
+    const token = c.get('token');
+    checkRoom(token, room);
+    return c.json(await post(services, room, token, jsonOf(await c.req.text())), 201);
+  });
+
+  app.openapi(readRoute, async (c) => {
+    const { room } = c.req.valid('param');
+    const { after, limit, wait_seconds, source } = c.req.valid('query');
+    const end = endOf(c, services);
+    const { feed, agents, release } = await opened(c, room, source, wait_seconds > 0);
+    try {
+      const found = await read(feed, agents, { after: cursorOf(feed, after), limit, wait_seconds }, end, metrics);
+      if (!feed.exists) throw missing(room, source);
+      return c.json(found, 200);
+    } finally {
+      release();
+    }
+  });
+
+  app.openapi(streamRoute, async (c) => {
+    const { room } = c.req.valid('param');
+    const { after, source } = c.req.valid('query');
+    const { feed, agents, release } = await opened(c, room, source, true);
+    const letGo = c.get('keepOpen')();
+    const outgoing = c.env?.outgoing;
+    try {
+      const from = cursorOf(feed, c.req.header('last-event-id') ?? after);
+      await feed.covers(from, endOf(c, services));
+      const stream = new EventStream({
+        feed,
+        agents,
+        after: from,
+        cut: outgoing ? () => outgoing.destroy() : undefined,
+        onSent: (events) => metrics.events.inc(events),
+        onEnd: (reason) => {
+          streams.delete(stream);
+          metrics.streamEnded(reason);
+          release();
+          letGo();
+        },
+      });
+      streams.set(stream, c.get('token'));
+      metrics.streams.inc();
+      return c.body(stream.body, 200, {
+        'content-type': 'text/event-stream; charset=utf-8',
+        'cache-control': 'no-store',
+        // Proxies that would hold events back until there are many.
+        'x-accel-buffering': 'no',
+      });
+    } catch (error) {
+      release();
+      letGo();
+      throw error;
+    }
+  });
+
+  // Many who look at once are shown the same.
+  const looking = new Map<string, Promise<RoomState | undefined>>();
+  app.openapi(stateRoute, async (c) => {
+    const { room } = c.req.valid('param');
+    checkRoom(c.get('token'), room);
+    const look = looking.get(room) ?? stateOf(hub, room, services.closing).finally(() => looking.delete(room));
+    looking.set(room, look);
+    const state = await withPatience(look, () => unavailable('the room does not answer: come again'));
+    if (!state) throw missing(room, 'room');
+    return c.json(state, 200);
+  });
+
+  async function opened(
+    c: Context<GatewayEnv>,
+    room: string,
+    source: string,
+    awaited: boolean,
+  ): Promise<{ feed: Feed; agents: ReadonlySet<string>; release: () => void }> {
+    const token = c.get('token');
+    checkRoom(token, room);
+    const feed = feeds.of(sourceTarget(room, source).workflowId);
+    const release = feed.hold();
+    try {
+      const late = () => unavailable(`${source} of room ${room} does not answer: come again`);
+      await withPatience(feed.ready(endOf(c, services)), late);
+      // Who waits may be early; who only asks is told.
+      if (!feed.exists && !awaited) throw missing(room, source);
+      return { feed, agents: agentsOf(token), release };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+}
+
+function missing(room: string, source: string): Problem {
+  return new Problem(
+    'unknown',
+    source === 'room'
+      ? `nobody has said anything in room ${room}`
+      : `there is no ${source} in room ${room}, or it has ended`,
+  );
+}

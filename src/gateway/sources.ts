@@ -1,0 +1,62 @@
+import type { AddressKind } from '../envelope/address.ts';
+import { name } from '../envelope/fields.ts';
+import {
+  barrierTarget,
+  coordinatorTarget,
+  locksTarget,
+  proposalTarget,
+  roomTarget,
+  taskTarget,
+} from '../client/targets.ts';
+import type { Target } from '../client/transport.ts';
+import { explain, parseErrors } from '../envelope/refusal.ts';
+import { Problem } from './errors.ts';
+
+/** How each primitive of a room is named in a query: `room`, `locks`, or a kind and a name, such as `task:t-1`. */
+const KINDS: Readonly<Record<AddressKind, (room: string, name: string) => Target>> = {
+  room: roomTarget,
+  locks: locksTarget,
+  task: taskTarget,
+  coordinator: coordinatorTarget,
+  proposal: proposalTarget,
+  barrier: barrierTarget,
+};
+/** Of these a room has one. */
+const SINGLE = new Set<string>(['room', 'locks']);
+
+function isKind(value: string): value is AddressKind {
+  return Object.hasOwn(KINDS, value);
+}
+
+/** The workflow that a `source` names. @throws Problem `invalid_envelope`. */
+export function sourceTarget(room: string, source: string): Target {
+  const at = source.indexOf(':');
+  const kind = at < 0 ? source : source.slice(0, at);
+  const rest = at < 0 ? '' : source.slice(at + 1);
+  if (!isKind(kind) || (SINGLE.has(kind) ? at >= 0 : rest === ''))
+    throw new Problem(
+      'invalid_envelope',
+      'source must be room, locks, task:NAME, coordinator:ROLE, proposal:NAME or barrier:PHASE',
+    );
+  const parsed = name.safeParse(rest === '' ? kind : rest, parseErrors);
+  if (!parsed.success) throw new Problem('invalid_envelope', explain(parsed.error, 'source'));
+  return KINDS[kind](room, rest);
+}
+
+const NAME_IN_ID = /^(?:[A-Za-z0-9._-]|%[0-9A-F]{2}){1,150}$|^~[0-9a-f]{64}$/;
+
+/** The room of a workflow id of Synod's; undefined for any other. */
+export function roomOf(workflowId: string): string | undefined {
+  const [prefix, room, kind, ...names] = workflowId.split(':');
+  if (prefix !== 'synod' || room === undefined || kind === undefined || !isKind(kind)) return undefined;
+  const fits = kind === 'room' ? names.length === 0 : kind === 'locks' ? names.length <= 1 : names.length === 1;
+  return fits && names.every((one) => NAME_IN_ID.test(one)) ? room : undefined;
+}
+
+/** The workflow with this id, as its kind is opened. @throws Problem `invalid_envelope` where it is none of the room's. */
+export function targetAt(room: string, workflowId: string, config?: Target['config']): Target {
+  const kind = workflowId.split(':')[2] ?? '';
+  if (roomOf(workflowId) !== room || !isKind(kind))
+    throw new Problem('invalid_envelope', `workflow_id names no primitive of room ${room}`);
+  return { ...KINDS[kind](room, ''), workflowId, config };
+}

@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import { coordinatorTarget, barrierTarget, locksTarget, proposalTarget, roomTarget } from '../client/targets.ts';
+import type { Hub } from '../client/hub.ts';
+import type { Json } from '../envelope/fields.ts';
+import { boardRow, type BoardRow } from '../envelope/room.ts';
+
+/** Rows of the board that are read at most; a board holds 3,000. */
+const MAX_ROWS = 1_000;
+/** Coordinators, proposals and barriers of which the state is read; of more than these the board's row is shown. */
+const MAX_VIEWS = 32;
+/** How rows of what has ended are marked. */
+const ENDED = new Set(['completed', 'failed', 'cancelled', 'committed', 'withdrawn', 'released']);
+/** What every workflow's view holds beside what it is about. */
+const BOOKKEEPING = new Set([
+  'type',
+  'room',
+  'config',
+  'config_ignored',
+  'counters',
+  'log',
+  'identities',
+  'waits',
+  'subscribers',
+  'now',
+  'outcome',
+]);
+
+const boardPage = z.object({ rows: z.array(boardRow), next: z.string().optional() });
+const roomView = z.object({
+  log: z.object({ head: z.number() }),
+  agents: z.array(z.looseObject({ id: z.string() })),
+  board_truncated: z.boolean(),
+});
+
+type Fields = { [field: string]: Json };
+type Part = Fields | BoardRow;
+
+/** What is going on in a room. */
+export interface RoomState {
+  readonly room: string;
+  readonly next: number;
+  readonly agents: { id: string; [field: string]: unknown }[];
+  readonly tasks: BoardRow[];
+  readonly locks: Fields[];
+  readonly coordinators: Part[];
+  readonly proposals: Part[];
+  readonly barriers: Part[];
+  readonly truncated: boolean;
+}
+
+/** Reads what is going on in a room; undefined where nobody has opened it. */
+export async function stateOf(hub: Hub, room: string, signal: AbortSignal): Promise<RoomState | undefined> {
+  const { workflowId } = roomTarget(room);
+  const view = await hub.view(workflowId, undefined, signal);
+  if (!view) return undefined;
+  const { log, agents, board_truncated } = roomView.parse(view);
+  const board = boardPage.parse((await hub.view(workflowId, { board: true, limit: MAX_ROWS }, signal)) ?? { rows: [] });
+  const open = board.rows.filter(({ status }) => !ENDED.has(status));
+  let views = 0;
+  const look = async (
+    kind: string,
+    target: (room: string, name: string) => { workflowId: string },
+  ): Promise<Part[]> => {
+    const rows = open.filter((row) => row.kind === kind);
+    const looked = rows.map(async (row) => {
+      if (++views > MAX_VIEWS) return row;
+      const seen = await hub.view(target(room, row.id).workflowId, undefined, signal);
+      return seen ? { ...row, ...about(seen) } : row;
+    });
+    return await Promise.all(looked);
+  };
+  const [locks, coordinators, proposals, barriers] = await Promise.all([
+    hub.view(locksTarget(room).workflowId, undefined, signal),
+    look('coordinator', coordinatorTarget),
+    look('proposal', proposalTarget),
+    look('barrier', barrierTarget),
+  ]);
+  return {
+    room,
+    next: log.head,
+    agents,
+    tasks: open.filter(({ kind }) => kind === 'task'),
+    locks: locks ? [about(locks)] : [],
+    coordinators,
+    proposals,
+    barriers,
+    truncated: board_truncated || board.next !== undefined || views > MAX_VIEWS,
+  };
+}
+
+function about(view: Fields): Fields {
+  return Object.fromEntries(Object.entries(view).filter(([field]) => !BOOKKEEPING.has(field)));
+}
