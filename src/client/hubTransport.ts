@@ -4,7 +4,8 @@ import { received, type Received, type ReceiveArgs } from '../envelope/calls.ts'
 import { publicState, replies, type Base, type Envelope } from '../envelope/envelope.ts';
 import type { Json } from '../envelope/fields.ts';
 import { isRefusalCode, SynodError } from '../envelope/refusal.ts';
-import type { Target, Transport } from './transport.ts';
+import type { Target } from '../envelope/address.ts';
+import type { Transport } from './transport.ts';
 
 /** A call that has no answer after so long, in milliseconds, is made again; the hub itself answers sooner. */
 const SILENCE_MS = 40_000;

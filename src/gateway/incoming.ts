@@ -8,7 +8,7 @@ import {
   roomTarget,
   taskTarget,
 } from '../client/targets.ts';
-import type { Target } from '../client/transport.ts';
+import type { Target } from '../envelope/address.ts';
 import { barrierMessages, type BarrierMessage } from '../envelope/barrier.ts';
 import { coordinatorMessages, type CoordinatorMessage } from '../envelope/coordinator.ts';
 import { decisionMessages, type DecisionMessage } from '../envelope/decision.ts';

@@ -8,12 +8,15 @@ import {
   roomTarget,
   taskTarget,
 } from '../client/targets.ts';
-import type { Target } from '../client/transport.ts';
+import type { Target } from '../envelope/address.ts';
 import { explain, parseErrors } from '../envelope/refusal.ts';
 import { Problem } from './errors.ts';
 
+/** A bridge's ledger is nobody's but its own. */
+type Kind = Exclude<AddressKind, 'bridge'>;
+
 /** How each primitive of a room is named in a query: `room`, `locks`, or a kind and a name, such as `task:t-1`. */
-const KINDS: Readonly<Record<AddressKind, (room: string, name: string) => Target>> = {
+const KINDS: Readonly<Record<Kind, (room: string, name: string) => Target>> = {
   room: roomTarget,
   locks: locksTarget,
   task: taskTarget,
@@ -24,7 +27,7 @@ const KINDS: Readonly<Record<AddressKind, (room: string, name: string) => Target
 /** Of these a room has one. */
 const SINGLE = new Set<string>(['room', 'locks']);
 
-function isKind(value: string): value is AddressKind {
+function isKind(value: string): value is Kind {
   return Object.hasOwn(KINDS, value);
 }
 

@@ -56,6 +56,7 @@ describe('a stream', () => {
     await early.hears(isPost('first'));
     const whole = await StreamClient.open(streamOf('later', '?after=0'), bob);
     await whole.hears(isPost('first'));
+    expect([textsOf(early), textsOf(whole)]).toEqual([['first'], ['first']]);
     early.close();
     whole.close();
   });
