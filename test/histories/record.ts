@@ -1,4 +1,4 @@
-// Records a history of every workflow type for the replay test: `npx tsx test/histories/record.ts`.
+// Records a history of every workflow type for the replay test: `node --import tsx test/histories/record.ts [life...]`.
 // Record again only beside a change that `patched()` guards: the old files must go on replaying.
 import { writeFile } from 'node:fs/promises';
 import { runsOf, toJson } from '../support/history.ts';
@@ -19,7 +19,9 @@ const stack = await startStack({
   server: { extraArgs: ['--dynamic-config-value', 'limit.historyCount.suggestContinueAsNew=60'] },
 });
 try {
+  const wanted = process.argv.slice(2);
   for (const [name, live] of Object.entries(lives)) {
+    if (wanted.length > 0 && !wanted.includes(name)) continue;
     const wire = await live(stack.client, 'recorded');
     const runs = await runsOf(stack.client, wire.workflowId);
     // The first run, and one that was continued: which more there are tells nothing new.

@@ -6,6 +6,9 @@ export const lives = {
   taskLease: liveTask,
   taskFailed: failTask,
   coordinatorElection: electCoordinators,
+  quorumProposal: decide,
+  proposalFailed: failToDecide,
+  barrier: meet,
   room: liveRoom,
   chatLedger: keepLedger,
 };
@@ -84,6 +87,62 @@ async function electCoordinators(client: Client, room: string, options: WireOpti
   await ask(wire, say('config.set', 'operator:o', { config: { max_waits: 2 } }));
   await ask(wire, say('coordinator.join', 'three', join));
   await ask(wire, say('coordinator.leave', 'three', about));
+  return wire;
+}
+
+async function decide(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
+  const wire = Wire.proposal(client, room, 'life', { config: { linger_seconds: 0.2 }, ...options });
+  const about = { proposal_id: 'life' };
+  const voters = ['one', 'two', 'three', 'four'];
+  await ask(
+    wire,
+    say('decision.propose', 'proposer', { ...about, question: 'a life?', voters, quorum: 3, deadline_seconds: 600 }),
+  );
+  const vote = say('decision.vote', 'one', { ...about, choice: 'yes' });
+  await ask(wire, vote);
+  await ask(wire, vote);
+  await ask(wire, say('decision.vote', 'one', { ...about, choice: 'no' }));
+  await wire.signal({ ...say('decision.vote', 'two', { ...about, choice: 'no' }), reply_to: 'nobody-there' });
+  await wire.until(({ type, to }) => type === 'decision.voted' && to === 'two');
+  await ask(wire, say('decision.vote', 'five', { ...about, choice: 'yes' }));
+  // Enough for the run to hand over where the server suggests it early.
+  for (let i = 0; i < 10; i++) await ask(wire, say('decision.vote', 'one', { ...about, choice: 'yes' }));
+  await ask(wire, say('decision.vote', 'three', { ...about, choice: 'yes' }));
+  await wire.signal(say('decision.vote', 'four', { ...about, choice: 'yes', reason: 'why not' }));
+  await wire.result();
+  return wire;
+}
+
+async function failToDecide(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
+  const wire = Wire.proposal(client, room, 'failed', { config: { linger_seconds: 0 }, ...options });
+  const about = { proposal_id: 'failed' };
+  const terms = { question: 'in time?', voters: ['one', 'two'], quorum: 2, deadline_seconds: 0.4 };
+  await ask(wire, say('decision.propose', 'proposer', { ...about, ...terms }));
+  await ask(wire, say('decision.vote', 'one', { ...about, choice: 'yes' }));
+  await wire.result();
+  return wire;
+}
+
+async function meet(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
+  const wire = Wire.barrier(client, room, 'life', { config: { linger_seconds: 0.2 }, ...options });
+  const about = { phase: 'life' };
+  const terms = { roster: ['one', 'two'], timeout_seconds: 0.4, fallback: 'escalate', more: true };
+  await ask(wire, say('barrier.open', 'opener', { ...about, ...terms }));
+  await ask(wire, say('barrier.roster', 'opener', { ...about, roster: ['three', 'four', 'five'] }));
+  const checkin = say('barrier.checkin', 'one', { ...about, note: 'ready' });
+  await ask(wire, checkin);
+  await ask(wire, checkin);
+  await wire.until(({ type }) => type === 'barrier.escalated');
+  await ask(wire, say('barrier.resolve', 'operator:o', { ...about, action: 'extend', extend_seconds: 0.3 }));
+  await ask(wire, say('barrier.leave', 'five', about));
+  await wire.signal({ ...say('barrier.checkin', 'two', about), reply_to: 'nobody-there' });
+  // Enough for the run to hand over where the server suggests it early.
+  for (let i = 0; i < 10; i++) await ask(wire, say('barrier.checkin', 'one', about));
+  await ask(wire, say('barrier.checkin', 'six', about));
+  await ask(wire, say('barrier.resolve', 'operator:o', { ...about, action: 'extend', extend_seconds: 60 }));
+  await ask(wire, say('barrier.checkin', 'three', about));
+  await wire.signal(say('barrier.checkin', 'four', about));
+  await wire.result();
   return wire;
 }
 

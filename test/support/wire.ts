@@ -27,7 +27,7 @@ const result = z.object({
 export type Result = z.infer<typeof result>;
 const view = z.record(z.string(), z.unknown());
 
-export type WorkflowType = 'taskLease' | 'coordinatorElection' | 'room' | 'chatLedger';
+export type WorkflowType = 'taskLease' | 'coordinatorElection' | 'quorumProposal' | 'barrier' | 'room' | 'chatLedger';
 
 /** What never completes by itself. */
 const LASTING: ReadonlySet<WorkflowType> = new Set(['coordinatorElection', 'room', 'chatLedger']);
@@ -77,6 +77,14 @@ export class Wire {
 
   static coordinator(client: Client, room: string, role = 'main', options?: WireOptions): Wire {
     return new Wire(client, 'coordinatorElection', `synod:${room}:coordinator:${role}`, room, options);
+  }
+
+  static proposal(client: Client, room: string, proposal: string, options?: WireOptions): Wire {
+    return new Wire(client, 'quorumProposal', `synod:${room}:proposal:${proposal}`, room, options);
+  }
+
+  static barrier(client: Client, room: string, phase: string, options?: WireOptions): Wire {
+    return new Wire(client, 'barrier', `synod:${room}:barrier:${phase}`, room, options);
   }
 
   static room(client: Client, room: string, options?: WireOptions): Wire {

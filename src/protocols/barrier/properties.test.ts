@@ -1,0 +1,133 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Host } from '../../host/host.ts';
+import { Watched } from '../watched.fixture.ts';
+import { brokenProtocols, type BarrierProtocol } from './broken.fixture.ts';
+import { barrier } from './protocol.ts';
+import { onlooker, type Property } from './watch.fixture.ts';
+
+const MEMBERS = ['bob', 'cleo', 'dan', '7'];
+const LATE = ['eve', 'fay'];
+
+/** What happens next: a message, an earlier message again, or time passes. */
+const say = fc.record({
+  do: fc.constant('say' as const),
+  from: fc.oneof(
+    { weight: 6, arbitrary: fc.constantFrom(...MEMBERS) },
+    { weight: 2, arbitrary: fc.constantFrom('ann', ...LATE) },
+    fc.constantFrom('zed', 'operator:jo'),
+  ),
+  verb: fc.oneof(
+    { weight: 8, arbitrary: fc.constant('checkin') },
+    { weight: 3, arbitrary: fc.constant('leave') },
+    fc.constantFrom('roster', 'resolve'),
+  ),
+  action: fc.constantFrom('extend', 'extend', 'proceed', 'fail'),
+  late: fc.nat(LATE.length - 1),
+  more: fc.boolean(),
+});
+const move = fc.oneof(
+  { weight: 9, arbitrary: say },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('repeat' as const), nth: fc.nat(20) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.integer({ min: 0, max: 30 }) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant('deadline' as const), offset: fc.integer({ min: -1, max: 1 }) }),
+  },
+);
+const schedule = fc.record({
+  members: fc.integer({ min: 1, max: MEMBERS.length }),
+  fallback: fc.constantFrom('proceed', 'proceed', 'escalate', 'fail'),
+  quorum: fc.option(fc.integer({ min: 1, max: MEMBERS.length })),
+  more: fc.boolean(),
+  moves: fc.array(move, { maxLength: 30 }),
+});
+type Schedule = typeof schedule extends fc.Arbitrary<infer T> ? T : never;
+
+const ABOUT = { ts: '', phase: 'b' };
+
+function openingOf({ members, fallback, quorum, more }: Schedule): object {
+  return {
+    type: 'barrier.open',
+    id: 'm',
+    from: 'ann',
+    ...ABOUT,
+    roster: MEMBERS.slice(0, members),
+    fallback,
+    ...(quorum !== null && fallback === 'proceed' ? { quorum: Math.min(quorum, members) } : {}),
+    more,
+    timeout_seconds: 0.05,
+  };
+}
+
+function messageOf(each: Extract<Schedule['moves'][number], { do: 'say' }>, id: string): object {
+  const { from, verb, action, late, more } = each;
+  if (verb === 'roster')
+    return { type: 'barrier.roster', id, from: from === '7' ? 'zed' : 'ann', ...ABOUT, roster: [LATE[late]], more };
+  if (verb === 'resolve') return { type: 'barrier.resolve', id, from: 'operator:jo', ...ABOUT, action };
+  return { type: `barrier.${verb}`, id, from, ...ABOUT };
+}
+
+/** The properties that a schedule breaks. */
+function broken(protocol: BarrierProtocol, each: Schedule): Set<Property> {
+  const host = new Host(protocol, { workflowId: 'synod:lab:barrier:b', room: 'lab', config: {}, now: 0 });
+  const run = new Watched(host, onlooker);
+  const opening = openingOf(each);
+  const sent = [{ raw: opening, replies: run.send(opening, 0) }];
+  let now = 0;
+  for (const next of each.moves) {
+    if (next.do === 'pass') now += next.ms;
+    else if (next.do === 'deadline') now = Math.max(now, (run.seen.deadline ?? now) + next.offset);
+    else if (next.do === 'repeat') {
+      const again = sent[next.nth % sent.length];
+      if (again) run.repeat(again.raw, now, again.replies);
+    } else {
+      const raw = messageOf(next, `m${sent.length}`);
+      sent.push({ raw, replies: run.send(raw, now) });
+    }
+  }
+  run.tick(now);
+  return run.broken;
+}
+
+describe('a barrier', () => {
+  it('keeps every property under any schedule of messages, repeats and time', () => {
+    fc.assert(
+      fc.property(schedule, (each) => {
+        expect([...broken(barrier, each)]).toEqual([]);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('is released in some schedules, and fails or is escalated in others', () => {
+    const reached = new Set<string>();
+    const noting: BarrierProtocol = {
+      ...barrier,
+      outcome: (state) => {
+        const outcome = barrier.outcome(state);
+        if (outcome) reached.add(outcome.type);
+        if (state.escalations > 1) reached.add('escalated again');
+        return outcome;
+      },
+    };
+    fc.assert(
+      fc.property(schedule, (each) => void expect([...broken(noting, each)]).toEqual([])),
+      { numRuns: 500 },
+    );
+    expect([...reached].sort()).toEqual(['barrier.failed', 'barrier.released', 'escalated again']);
+  });
+});
+
+describe('the properties can fail', () => {
+  it.each(brokenProtocols)('$name: "$breaks" notices', ({ protocol, breaks }) => {
+    const result = fc.check(
+      fc.property(schedule, (each) => !broken(protocol, each).has(breaks)),
+      { numRuns: 5_000 },
+    );
+    expect(result.failed).toBe(true);
+    // The same schedule is no fault of the sound protocol.
+    const [counterexample] = result.counterexample ?? [];
+    expect(counterexample && [...broken(barrier, counterexample)]).toEqual([]);
+  });
+});
