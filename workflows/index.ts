@@ -5,5 +5,6 @@ export { barrier } from './barrier.ts';
 export { chatLedger } from './chatLedger.ts';
 export { coordinatorElection } from './coordinatorElection.ts';
 export { quorumProposal } from './quorumProposal.ts';
+export { lockManager } from './lockManager.ts';
 export { room } from './room.ts';
 export { taskLease } from './taskLease.ts';

@@ -10,20 +10,32 @@ const COMPLETING: Keys = { linger_seconds: seconds({ zero: true }) };
 /** A workflow's configuration: the first start fixes it, `config.set` changes it. Unknown and bad keys are ignored and shown. */
 export class Config {
   readonly #keys: Keys;
+  readonly #fixed: ReadonlySet<string>;
   #values: { [key: string]: Json };
   #ignored: readonly string[] = [];
 
-  constructor(protocolKeys: Keys, completes: boolean, values: { readonly [key: string]: Json } = {}) {
+  /** @param fixed the keys that only the start sets. */
+  constructor(
+    protocolKeys: Keys,
+    completes: boolean,
+    values: { readonly [key: string]: Json } = {},
+    fixed: ReadonlySet<string> = new Set(),
+  ) {
     this.#keys = { ...COMMON, ...(completes ? COMPLETING : {}), ...protocolKeys };
+    this.#fixed = fixed;
     this.#values = {};
-    this.merge(values);
+    this.#merge(values, new Set());
   }
 
   /** Merges by key; null removes. */
   merge(changes: { readonly [key: string]: Json }): void {
+    this.#merge(changes, this.#fixed);
+  }
+
+  #merge(changes: { readonly [key: string]: Json }, fixed: ReadonlySet<string>): void {
     const ignored: string[] = [];
     for (const [key, value] of Object.entries(changes)) {
-      const schema = Object.hasOwn(this.#keys, key) ? this.#keys[key] : undefined;
+      const schema = Object.hasOwn(this.#keys, key) && !fixed.has(key) ? this.#keys[key] : undefined;
       const parsed = value === null ? undefined : schema?.safeParse(value);
       if (!schema || (parsed && !parsed.success)) ignored.push(key.slice(0, 64));
       else if (parsed) this.#values[key] = parsed.data;
@@ -36,7 +48,7 @@ export class Config {
     return this.#values;
   }
 
-  /** The keys of the last change that were unknown or had a bad value. */
+  /** The keys of the last change that were unknown, had a bad value or are fixed by the start. */
   get ignored(): readonly string[] {
     return this.#ignored;
   }

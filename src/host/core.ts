@@ -53,7 +53,12 @@ export class Core<S, M extends Base> {
     this.protocol = protocol;
     this.workflowId = workflowId;
     this.room = room;
-    this.config = new Config(protocol.config, protocol.opening !== undefined, snapshot?.config ?? config);
+    this.config = new Config(
+      protocol.config,
+      protocol.opening !== undefined,
+      snapshot?.config ?? config,
+      protocol.fixedConfig,
+    );
     this.mirror = new Mirror(protocol.urgent, snapshot?.mirror);
     this.subscribers = new Subscribers(snapshot?.subscribers);
     this.log = new Log(this.config.retain, snapshot?.log);
@@ -75,7 +80,14 @@ export class Core<S, M extends Base> {
   }
 
   get context(): Context {
-    return { now: this.now, room: this.room, config: this.config.values };
+    const { now, room, workflowId, config, memory } = this;
+    return {
+      now,
+      room,
+      workflowId,
+      config: config.values,
+      decided: (from, key) => memory.recall(from, key) !== undefined,
+    };
   }
 
   /** What the protocol says; what would take its state past its budget is refused before anything changes. */
@@ -86,6 +98,8 @@ export class Core<S, M extends Base> {
     const budget =
       MAX_STATE_BYTES - memory.size.pinnedBytes - (effects.length > 0 ? JSON.stringify(effects).length : 0);
     const size = protocol.size?.(decision.state);
+    // What gives something back must never fail for want of room, also where effects under way have taken that.
+    if (size !== undefined && protocol.size && size <= protocol.size(this.state)) return decision;
     if (size === undefined ? fitsBytes(JSON.stringify(decision.state), budget) : size <= budget) return decision;
     return { refuse: refusal('over_limit', `the state of ${this.workflowId} would pass ${MAX_STATE_BYTES} bytes`) };
   }

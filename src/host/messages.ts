@@ -92,7 +92,7 @@ export class Messages<S, M extends Base> {
     if (heard.kind === 'message') return core.decide({ kind: 'message', message: heard.message });
     core.config.merge(heard.message.config);
     core.log.retain = core.config.retain;
-    return { state: core.state, verdict: ['configured'] };
+    return { ...core.decide({ kind: 'config' }), verdict: ['configured'] };
   }
 
   /** What everything but a first opening gets while nobody has opened the workflow. */

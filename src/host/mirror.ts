@@ -2,6 +2,7 @@ import type { LogEvent } from '../envelope/calls.ts';
 import { SYNOD, type Envelope } from '../envelope/envelope.ts';
 import { formatTimestamp } from '../envelope/fields.ts';
 import { MAX_MIRROR_BYTES, MAX_MIRRORED_A_SECOND, utf8Bytes } from '../envelope/limits.ts';
+import type { Urgent } from '../protocols/protocol.ts';
 
 /** Events that were counted instead of kept. */
 interface Digest {
@@ -24,9 +25,9 @@ export class Mirror {
   #bytes = 0;
   #plain = 0;
   #digest: Digest | undefined;
-  readonly #urgent: ReadonlySet<string>;
+  readonly #urgent: Urgent;
 
-  constructor(urgent: ReadonlySet<string> = new Set(), snapshot?: MirrorSnapshot) {
+  constructor(urgent: Urgent = new Set<string>(), snapshot?: MirrorSnapshot) {
     this.#urgent = urgent;
     this.#digest = snapshot?.digest;
     for (const event of snapshot?.pending ?? []) this.add(event);
@@ -38,7 +39,7 @@ export class Mirror {
 
   add(event: LogEvent): void {
     const size = utf8Bytes(JSON.stringify(event));
-    const urgent = this.#urgent.has(event.envelope.type);
+    const urgent = this.#urgent.has(event.envelope.type, event.envelope);
     const full = this.#bytes + size > MAX_MIRROR_BYTES || (!urgent && this.#plain >= MAX_MIRRORED_A_SECOND - 1);
     if (full) {
       this.#digest = grown(this.#digest, event);

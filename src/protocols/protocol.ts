@@ -33,6 +33,8 @@ export type Input<M> =
       /** Why it did not succeed. */
       readonly failure?: string;
     }
+  /** The configuration has changed: what it allows now may be given. */
+  | { readonly kind: 'config' }
   /** What a source tells the room; other protocols never get it. */
   | { readonly kind: 'publish'; readonly publication: Publication };
 
@@ -75,8 +77,16 @@ export interface Context {
   /** Epoch milliseconds, in Temporal's time. */
   readonly now: number;
   readonly room: string;
+  readonly workflowId: string;
   /** The configuration in force, by key. */
   readonly config: { readonly [key: string]: Json };
+  /** Whether a message of this identity was decided, as far as the workflow remembers. */
+  decided(from: string, key: string): boolean;
+}
+
+/** Which emissions a digest never swallows; a set of types is one. */
+export interface Urgent {
+  has(type: string, envelope: Envelope): boolean;
 }
 
 /** A message's schema and who may send it. */
@@ -104,12 +114,14 @@ export interface Protocol<S, M extends Base> {
   readonly messages: { readonly [type: string]: MessageRule<M> };
   /** Its configuration keys, beside those of every workflow. */
   readonly config: { readonly [key: string]: z.ZodType<Json> };
+  /** Those of them that only the start sets. */
+  readonly fixedConfig?: ReadonlySet<string>;
   /** The shape of its state, checked when a run takes over from an earlier one. */
   readonly state: z.ZodType<S>;
   /** It may be one of several, `{workflow id}:0` and so on, among which names are spread. */
   readonly sharded?: boolean;
   /** Emissions that a digest never swallows. */
-  readonly urgent?: ReadonlySet<string>;
+  readonly urgent?: Urgent;
 
   /** The state before anything happened. */
   initial(): S;

@@ -4,6 +4,7 @@ import { chatLedgerSubject } from './chatLedger.ts';
 import { electionSubject } from './samples/election.ts';
 import { barrierSubject } from './samples/barrier.ts';
 import { quorumSubject } from './samples/quorum.ts';
+import { lockSubject } from './samples/locks.ts';
 import { subject, type Said, type Step, type Subject } from './subject.ts';
 
 // A task lease: two agents, a lease that expires, a failure, a hand-over, a completion.
@@ -138,6 +139,7 @@ export const subjects: readonly Subject[] = [
   electionSubject,
   quorumSubject,
   barrierSubject,
+  lockSubject,
   roomSubject,
   chatLedgerSubject,
 ];

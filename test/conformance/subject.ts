@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Received, ReceiveArgs } from '../../src/envelope/calls.ts';
 import { canonicalJson } from '../../src/envelope/canonical.ts';
 import type { Base, Envelope } from '../../src/envelope/envelope.ts';
@@ -95,9 +96,19 @@ export function subject<S, M extends Base>(protocol: Protocol<S, M>, samples: Sa
     },
     carried: (host) => {
       const before = host.snapshot().state;
-      return { before, after: protocol.state.parse(JSON.parse(JSON.stringify(before))) };
+      const after = protocol.state.parse(JSON.parse(JSON.stringify(before)));
+      return { before: asStored(before), after: asStored(after) };
     },
   };
+}
+
+/** A state that keeps indexes beside what it stores says itself what that is: it must be plain, and all of the state. */
+function asStored(state: unknown): unknown {
+  if (typeof state !== 'object' || state === null || !('toJSON' in state) || typeof state.toJSON !== 'function')
+    return state;
+  const stored: unknown = state.toJSON();
+  if (!isDeepStrictEqual(JSON.parse(JSON.stringify(stored)), stored)) throw new Error('what it stores is no JSON');
+  return stored;
 }
 
 export const START = Date.UTC(2026, 0, 1);

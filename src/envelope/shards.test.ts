@@ -1,0 +1,32 @@
+import { describe, expect, it } from 'vitest';
+import { lockManagerId, shardOf, shardTag } from './shards.ts';
+
+describe('the shard of a resource', () => {
+  // Computed apart, with another language's SHA-256.
+  it.each([
+    ['a', 'a', 2, 2, 2],
+    ['report', 'report', 3, 3, 2],
+    ['{user-1}:mail', 'user-1', 0, 4, 4],
+    ['x{user-1}', 'user-1', 0, 4, 4],
+    ['{}empty', '{}empty', 3, 11, 0],
+    ['a}b{c', 'a}b{c', 1, 1, 1],
+    ['a{b', 'a{b', 1, 1, 6],
+    ['ü', 'ü', 2, 10, 0],
+    ['a{b}{c}', 'b', 2, 6, 4],
+  ])('%s, by its tag %s, is %i of 4, %i of 16 and %i of 7', (resource, tag, of4, of16, of7) => {
+    expect(shardTag(resource)).toBe(tag);
+    expect([4, 16, 7].map((shards) => shardOf(resource, shards))).toEqual([of4, of16, of7]);
+    expect(shardOf(resource, 1)).toBe(0);
+  });
+
+  it('is spread over all of them', () => {
+    const counts = [0, 0, 0, 0];
+    for (let i = 0; i < 4_000; i++) counts[shardOf(`resource-${i}`, 4)]! += 1;
+    for (const count of counts) expect(Math.abs(count - 1_000)).toBeLessThan(150);
+  });
+
+  it('has its own workflow', () => {
+    expect(lockManagerId('lab')).toBe('synod:lab:locks');
+    expect(lockManagerId('lab', 3)).toBe('synod:lab:locks:3');
+  });
+});

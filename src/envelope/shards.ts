@@ -1,0 +1,29 @@
+import { sha256Hex } from './canonical.ts';
+import { workflowIdOf } from './address.ts';
+
+/** The most shards that a room's locks may be spread over. */
+export const MAX_SHARDS = 1_000;
+
+/** Digits of the hash that count: its first four bytes. */
+const DIGITS = 8;
+
+/**
+ * What of a resource's name decides about its shard: what stands in its first `{…}`, so that names that are asked for together
+ * can share one; the whole name where that is empty or missing.
+ */
+export function shardTag(resource: string): string {
+  const open = resource.indexOf('{');
+  const close = open < 0 ? -1 : resource.indexOf('}', open);
+  return close > open + 1 ? resource.slice(open + 1, close) : resource;
+}
+
+/** The shard of a resource, from 0: the first four bytes, big-endian, of the SHA-256 of its tag, modulo the number of shards. */
+export function shardOf(resource: string, shards: number): number {
+  return Number.parseInt(sha256Hex(shardTag(resource)).slice(0, DIGITS), 16) % shards;
+}
+
+/** The workflow id of a room's lock manager, or of one of its shards. */
+export function lockManagerId(room: string, shard?: number): string {
+  const base = workflowIdOf(room, 'locks');
+  return shard === undefined ? base : `${base}:${shard}`;
+}

@@ -1,0 +1,172 @@
+import { toMilliseconds, type Json } from '../../envelope/fields.ts';
+import { utf8Bytes } from '../../envelope/limits.ts';
+import type { Context, Decision, Effect, Input, Outgoing } from '../protocol.ts';
+import { lostFields, timedOut, tokensOf } from './answers.ts';
+import { freedBy, settle, type Freed } from './grants.ts';
+import { countRetry, forgetRetries, mark, noteEnd } from './past.ts';
+import type { Lock, LockState } from './state.ts';
+
+const DEFAULT_ROLLBACK_SECONDS = 10;
+/** A time-out so often for the same resources is for the room to know. Source: the rule book, rule 3.4. */
+const MAX_RETRIES = 3;
+/** Bytes of the effects of a name that may be under way: what is more waits in the state, or, to escalate, is only logged. */
+const MAX_EFFECT_BYTES = 64 * 1024;
+const MAX_DETAIL = 500;
+
+/** What happens beside each other at one instant, before anything is granted anew. */
+interface Step {
+  readonly state: LockState;
+  readonly freed: readonly Freed[];
+  readonly emit: readonly Outgoing[];
+  readonly effects: readonly Effect[];
+}
+
+/** Everything whose time has come. A wait that has ended gets no lock that comes free at the same instant. */
+export function onDeadline(state: LockState, context: Context): Decision<LockState> {
+  const waits = due(state, 'waits', context.now);
+  let next = waits.reduce((sum, lock) => sum.remove(lock), state);
+  const steps: Step[] = [];
+  const take = (step: Step) => {
+    steps.push(step);
+    next = step.state;
+  };
+  for (const lock of waits) take(waitEnded(next, lock, context));
+  for (const lock of due(next, 'ends', context.now)) take(holdEnded(next, lock, context));
+  const started = startRollbacks(next);
+  const freed = [...waits.flatMap(freedBy), ...steps.flatMap((step) => step.freed)];
+  const settled = settle(started.state, freed, context);
+  return {
+    state: settled.state,
+    emit: [...steps.flatMap(({ emit }) => emit), ...settled.emit],
+    effects: [...steps.flatMap(({ effects }) => effects), ...started.effects],
+  };
+}
+
+function due(state: LockState, what: 'waits' | 'ends', now: number): Lock[] {
+  const found: Lock[] = [];
+  for (const [{ at }, n] of state[what].entries()) {
+    if (at > now) break;
+    const lock = state.locks.get(n);
+    if (lock) found.push(lock);
+  }
+  return found;
+}
+
+/** The 10-second rule: who has waited in vain gives up all that it holds here, so that no two wait for each other. */
+function waitEnded(state: LockState, lock: Lock, { now }: Context): Step {
+  const { agent, resources } = lock;
+  const released = [...state.of(agent)].filter(({ phase }) => phase === 'held');
+  let next = state;
+  for (const held of released) {
+    const without = next.remove(held);
+    next = without.with({ past: noteEnd(without.past, held.n, 'released') });
+  }
+  const who = mark(agent, ...resources);
+  const { past, count } = countRetry(next.past, who, now);
+  const also = released.map(({ n }) => n);
+  next = next.with({ past: noteEnd(past, lock.n, 'denied', count, also) });
+  const ids = released.map((held) => next.idOf(held));
+  const denied: Outgoing = {
+    type: 'lock.denied',
+    to: agent,
+    in_reply_to: lock.id,
+    ...timedOut(next.idOf(lock), lock.key, count, ids),
+  };
+  const freed = released.flatMap(freedBy);
+  if (count < MAX_RETRIES) return { state: next, freed, emit: [denied], effects: [] };
+  const told = { reason: 'timeout', agent, resources: [...resources], retry: count };
+  const escalated = escalate(next.with({ past: forgetRetries(next.past, () => who) }), told);
+  return { ...escalated, freed, emit: [denied, ...escalated.emit] };
+}
+
+function holdEnded(state: LockState, lock: Lock, context: Context): Step {
+  if (lock.phase === 'held') return { ...lose(state, lock, context), effects: [] };
+  const next = lock.phase === 'rolling' ? state.remove(lock) : state.replace(lock, { ...lock, phase: 'owed' });
+  return { state: next, freed: freedBy(lock), emit: [], effects: [] };
+}
+
+/** Takes a lock from its holder: the room is told, and its resources stay held, in the same kind, while its rollback may run. */
+export function lose(
+  state: LockState,
+  lock: Lock,
+  { now, config }: Context,
+  why: { readonly [field: string]: Json } = {},
+): Omit<Step, 'effects'> {
+  const { rollback_seconds: seconds } = config;
+  const ms = toMilliseconds(typeof seconds === 'number' ? seconds : DEFAULT_ROLLBACK_SECONDS);
+  const phase = ms === 0 ? 'owed' : 'pending';
+  const lost = state.replace(lock, { ...lock, phase, since: now, until: now + ms });
+  return {
+    state: lost.with({ past: noteEnd(lost.past, lock.n, 'expired') }),
+    freed: ms === 0 ? freedBy(lock) : [],
+    emit: [{ type: 'lock.expired', lock_id: state.idOf(lock), holder: lock.agent, ...lostFields(lock), ...why }],
+  };
+}
+
+/** Starts the rollbacks that have not been, in the order of their locks, as many as may be under way. */
+export function startRollbacks(state: LockState): Pick<Step, 'state' | 'effects'> {
+  const effects: Effect[] = [];
+  let next = state;
+  for (const [n] of state.unstarted.entries()) {
+    const lock = next.locks.get(n);
+    if (!lock) continue;
+    const { agent, kind, resources, token, phase } = lock;
+    const input = {
+      lock_id: next.idOf(lock),
+      holder: agent,
+      lock_type: kind,
+      resources: [...resources],
+      tokens: tokensOf(resources, token),
+    };
+    const bytes = bytesOf(input);
+    const { rollback } = next.effects;
+    if (rollback > 0 && rollback + bytes > MAX_EFFECT_BYTES) break;
+    effects.push({ name: 'rollback', input });
+    next = phase === 'owed' ? next.remove(lock) : next.replace(lock, { ...lock, phase: 'rolling' });
+    next = next.with({ effects: { ...next.effects, rollback: rollback + bytes } });
+  }
+  return { state: next, effects };
+}
+
+function bytesOf(input: Effect['input']): number {
+  return utf8Bytes(JSON.stringify(input));
+}
+
+/** Tells the room that something needs attention, and whoever is called for that, unless too much of it is under way. */
+function escalate(state: LockState, about: { readonly [field: string]: Json }): Omit<Step, 'freed'> {
+  const told = { type: 'lock.escalated', ...about };
+  const bytes = bytesOf(told);
+  const sum = state.effects.escalate + bytes;
+  if (sum > MAX_EFFECT_BYTES) return { state, emit: [told], effects: [] };
+  return {
+    state: state.with({ effects: { ...state.effects, escalate: sum } }),
+    emit: [told],
+    effects: [{ name: 'escalate', input: told }],
+  };
+}
+
+/** A rollback has ended: what it held is free. One that failed is for the room to know. */
+export function onEffect(
+  state: LockState,
+  { name, input, failure }: Extract<Input<never>, { kind: 'effect' }>,
+  context: Context,
+): Decision<LockState> {
+  const left = Math.max(0, state.effects[name] - bytesOf(input));
+  const next = state.with({ effects: { ...state.effects, [name]: left } });
+  if (name === 'escalate') return { state: next };
+  const { lock_id: id } = input;
+  const lock = typeof id === 'string' ? next.lockOf(id) : undefined;
+  const over = lock?.phase === 'rolling' ? lock : undefined;
+  const failed =
+    failure === undefined ? undefined : { ...input, reason: 'rollback_failed', detail: failure.slice(0, MAX_DETAIL) };
+  const told = failed
+    ? escalate(over ? next.remove(over) : next, failed)
+    : { state: over ? next.remove(over) : next, emit: [], effects: [] };
+  const started = startRollbacks(told.state);
+  const settled = settle(started.state, over ? freedBy(over) : [], context);
+  return {
+    state: settled.state,
+    emit: [...told.emit, ...settled.emit],
+    effects: [...told.effects, ...started.effects],
+  };
+}

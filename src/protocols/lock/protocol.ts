@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import { name, seconds, whole } from '../../envelope/fields.ts';
+import { lockMessages, type LockMessage } from '../../envelope/lock.ts';
+import { MAX_SHARDS } from '../../envelope/shards.ts';
+import type { Context, Decision, Protocol } from '../protocol.ts';
+import { rules } from '../protocol.ts';
+import { answer, since } from './answers.ts';
+import { onDeadline, onEffect } from './expiry.ts';
+import { moreByConfig, settle } from './grants.ts';
+import { cancel, forceRelease, release, renew } from './holding.ts';
+import { request } from './requests.ts';
+import { misplaced, prefixOf } from './sharding.ts';
+import { lockState, noLocks, type LockState } from './state.ts';
+import { detailsOf, viewOf } from './view.ts';
+
+/** Resources with permits that a configuration may name. */
+const MAX_PERMITTED = 1_000;
+
+const permits = z
+  .record(name, whole(0))
+  .refine((each) => Object.keys(each).length <= MAX_PERMITTED, `must name at most ${MAX_PERMITTED} resources`);
+
+/** The rules of `config.rollback_seconds`, 10 by default; 0 lets the next one in at once. */
+const rollbackSeconds = seconds({ zero: true });
+
+/**
+ * The locks of a room, or one shard of them. Source of the rules: "Multi-Agent Coordination in Enterprise Environments", rule 3
+ * (lock types, time-outs, deadlock prevention) and rule 5.1 (priority, arrival, scope), and the wire contract's table.
+ */
+export const lockManager: Protocol<LockState, LockMessage> = {
+  workflowType: 'lockManager',
+  kind: 'locks',
+  area: 'lock',
+  messages: rules<LockMessage>(lockMessages, ['lock.force_release']),
+  config: { permits, rollback_seconds: rollbackSeconds, shards: whole(1, MAX_SHARDS) },
+  fixedConfig: new Set(['shards']),
+  state: lockState,
+  sharded: true,
+  urgent: {
+    // A grant names its request where it comes after a wait.
+    has: (type, envelope) =>
+      type === 'lock.expired' || type === 'lock.escalated' || (type === 'lock.granted' && 'request' in envelope),
+  },
+
+  initial: () => noLocks,
+  size: (state) => state.size,
+
+  decide(state, input, context) {
+    switch (input.kind) {
+      case 'message':
+        return onMessage(state, input.message, context);
+      case 'deadline':
+        return onDeadline(state, context);
+      case 'effect':
+        return onEffect(state, input, context);
+      case 'config':
+        return settle(state, moreByConfig(context.config), context);
+      default:
+        return { state };
+    }
+  },
+
+  answer,
+  since,
+
+  nextDeadline({ waits, ends }) {
+    const at = Math.min(waits.first()?.[0].at ?? Infinity, ends.first()?.[0].at ?? Infinity);
+    // One summary for all: the timer of another lock may run out for nothing, which costs less than a new one.
+    return at === Infinity ? null : { at, summary: 'a wait, a lease or a rollback ends' };
+  },
+
+  view: viewOf,
+  details: detailsOf,
+  row: () => undefined,
+  outcome: () => undefined,
+  involves: (state, agent) => !state.of(agent).next().done,
+};
+
+function onMessage(before: LockState, message: LockMessage, context: Context): Decision<LockState> {
+  const refuse = misplaced(message, context);
+  if (refuse) return { refuse };
+  const prefix = prefixOf(context);
+  const state = before.prefix === prefix ? before : before.with({ prefix });
+  switch (message.type) {
+    case 'lock.request':
+      return request(state, message, context);
+    case 'lock.renew':
+      return renew(state, message, context);
+    case 'lock.release':
+      return release(state, message, context);
+    case 'lock.cancel':
+      return cancel(state, message, context);
+    case 'lock.force_release':
+      return forceRelease(state, message, context);
+  }
+}
