@@ -1,11 +1,30 @@
 import { z } from 'zod';
 import { message } from './envelope.ts';
+import { utf8Bytes } from './limits.ts';
 import { agentId, distinct, name, seconds, text, whole } from './fields.ts';
 
 /** Members that one barrier can wait for. */
 export const MAX_ROSTER = 1_024;
 
 const roster = distinct(agentId, 1, MAX_ROSTER);
+/** Bytes of the names in one part of a roster; the rest of an envelope has room beside them. */
+const MAX_PART_BYTES = 12 * 1024;
+
+/** A roster as the parts in which a barrier is opened: one where it fits into one envelope. */
+export function rosterParts(members: readonly string[]): string[][] {
+  const parts: string[][] = [[]];
+  let bytes = 0;
+  for (const member of members) {
+    bytes += utf8Bytes(JSON.stringify(member)) + 1;
+    if (bytes > MAX_PART_BYTES) {
+      parts.push([]);
+      bytes = utf8Bytes(JSON.stringify(member)) + 1;
+    }
+    parts.at(-1)?.push(member);
+  }
+  return parts;
+}
+
 const more = z.boolean().default(false);
 
 /** Messages to a barrier, `synod:{room}:barrier:{phase}`. Durations in seconds. */

@@ -1,6 +1,8 @@
 /** For your own workflows: what a group of agents does for them. Safe in the sandbox; nothing here is of Node. */
 import '../../workflows/preload.ts';
 
+export { openBarrier, type BarrierOptions, type BarrierOutcome, type OpenedBarrier } from './barrier.ts';
+export { decide, type DecisionOutcome, type ProposalOptions } from './decide.ts';
 export type { Opened } from './opening.ts';
 export type { SpeakerOptions } from './speaker.ts';
 export { announceTask, type AnnouncedTask, type TaskOptions, type TaskOutcome } from './task.ts';

@@ -19,27 +19,31 @@ export interface Opened<Outcome> {
 /**
  * Opens a task, a proposal or a barrier. The same opening again, from this run or a later one, is the same task: it resolves to
  * what became of it, also after it has ended.
+ * @param messages the opening, and what belongs to it.
  * @param read what an envelope of it says of its end; undefined where it says nothing of that.
  * @throws ApplicationFailure with the code of the refusal, such as `idempotency_conflict`.
  */
 export async function open<Outcome extends object>(
   speaker: Speaker,
   target: Target,
-  message: Base,
+  messages: readonly [Base, ...Base[]],
   read: (envelope: Envelope) => Outcome | undefined,
 ): Promise<Opened<Outcome>> {
+  const [opening, ...others] = messages;
   let outcome: Outcome | undefined;
   const stop = inbox().listen(target.workflowId, (envelope) => {
     outcome ??= read(envelope);
     if (outcome) stop();
   });
-  const ask = async (): Promise<void> => {
+  const ask = async (message: Base): Promise<void> => {
     const [first] = await request(speaker, target, message);
     const refusal = refusalIn(first);
-    if (refusal) throw refused(refusal);
+    // What was opened before, in parts, may have come to its end.
+    if (refusal && (message === opening || !outcome)) throw refused(refusal);
   };
   try {
-    await ask();
+    await ask(opening);
+    for (const message of others) await ask(message);
   } catch (error) {
     stop();
     throw error;
@@ -50,7 +54,7 @@ export async function open<Outcome extends object>(
       for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
         await wf.condition(() => outcome !== undefined, pause, { summary });
         if (outcome) return outcome;
-        await ask();
+        await ask(opening);
       }
     },
   };

@@ -36,6 +36,11 @@ export function checkedRoom(room: string): string {
   throw refused(refusal('invalid_envelope', `room ${parsed.error.issues[0]?.message ?? 'is malformed'}`));
 }
 
+/** The configuration of something that answers for so many seconds after its end; undefined for the default. */
+export function lingering(seconds: number | undefined): Target['config'] {
+  return seconds === undefined ? undefined : { linger_seconds: seconds };
+}
+
 /**
  * Says something to a primitive that runs, by a signal: the answers come to the inbox. Where no signal reaches it, because it
  * does not run yet or has ended, the activity finds out which.

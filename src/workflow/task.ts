@@ -5,7 +5,7 @@ import { taskTarget } from '../client/targets.ts';
 import { json } from '../envelope/fields.ts';
 import { taskMessages } from '../envelope/task.ts';
 import { open, type Opened } from './opening.ts';
-import { checkedRoom, compose } from './send.ts';
+import { checkedRoom, compose, lingering } from './send.ts';
 import { speakerOf, type SpeakerOptions } from './speaker.ts';
 
 const about = { task_id: z.string(), attempt: z.number().optional(), holder: z.string().optional() };
@@ -61,11 +61,7 @@ export async function announceTask(
     ...fields,
     idempotency_key: key,
   });
-  const target = taskTarget(
-    checkedRoom(room),
-    message.task_id,
-    linger === undefined ? undefined : { linger_seconds: linger },
-  );
-  const opened = await open(speaker, target, message, (envelope) => taskOutcome.safeParse(envelope).data);
+  const target = taskTarget(checkedRoom(room), message.task_id, lingering(linger));
+  const opened = await open(speaker, target, [message], (envelope) => taskOutcome.safeParse(envelope).data);
   return { task_id: message.task_id, ...opened };
 }

@@ -1,2 +1,3 @@
 // Workflows as a user would write them, for the tests of `synod/workflow`.
 export { deaf, hurried, producer, twice } from './tasks.ts';
+export { asking, gathering } from './together.ts';
