@@ -41,7 +41,7 @@ export const bridgeMessages = {
     cursor: cursor.optional(),
     heard: text.max(1_000, 'must have at most 1000 characters').optional(),
   }),
-  /** A post that is about to be sent: from here on it is in doubt until it is settled. */
+  /** A post that is about to be sent: from here on it is in doubt until it is settled. Again with the same key: the text that is sent from now on. */
   'bridge.send': message('bridge.send', {
     chat,
     epoch,
@@ -93,6 +93,8 @@ export const bridgePlace = z.object({
   /** Hash of the text whose parts are being told; empty between texts. */
   whole: z.string(),
   heard: z.string().optional(),
+  /** The chat's id of the last post that is known to stand there. */
+  post_id: z.string().optional(),
   doubt: doubtfulPost.optional(),
 });
 export type BridgePlace = z.infer<typeof bridgePlace>;

@@ -105,13 +105,21 @@ describe('the ledger of a chat', () => {
     expect(say('b1', 'send', { ...post, after: 1, part: 1, parts: 1 })).toMatchObject({ code: 'invalid_envelope' });
   });
 
+  it('lets what is in doubt be said otherwise, under the same key', () => {
+    say('b1', 'take', { lease_seconds: 1 });
+    say('b1', 'send', post);
+    expect(say('b1', 'send', { ...post, text: 'perhaps again: hello' })).toMatchObject({ type: 'bridge.renewed' });
+    now += 1_000;
+    expect(place()).toMatchObject({ after: 0, doubt: { key: 'k1', text: 'perhaps again: hello' } });
+  });
+
   it('goes from part to part of a long text, and resumes at the next one', () => {
     say('b1', 'take', { lease_seconds: 1 });
     say('b1', 'send', { ...post, parts: 2 });
     say('b1', 'settle', settled);
     expect(say('b1', 'renew', { epoch: 1, cursor: 5 })).toMatchObject({ code: 'invalid_envelope' });
     now += 1_000;
-    expect(place()).toEqual({ after: 0, part: 1, whole: 'w1' });
+    expect(place()).toEqual({ after: 0, part: 1, whole: 'w1', post_id: '$1' });
     const second = { ...post, epoch: 2, part: 1, parts: 2, key: 'k2' };
     expect(say('b2', 'send', { ...second, part: 0 })).toMatchObject({ code: 'invalid_envelope' });
     say('b2', 'send', second);

@@ -48,7 +48,7 @@ export const chatLedger: Protocol<LedgerState, BridgeMessage> = {
   nextDeadline: () => null,
 
   view({ chat, place, epoch, poster, posted, refused }) {
-    const { after, part, heard, doubt } = place;
+    const { after, part, heard, post_id: postId, doubt } = place;
     return {
       ...(chat === undefined ? {} : { chat }),
       cursor: after,
@@ -57,6 +57,7 @@ export const chatLedger: Protocol<LedgerState, BridgeMessage> = {
       ...(poster ? { poster: poster.id, lease_expires_at: formatTimestamp(poster.until) } : {}),
       ...(doubt ? { doubt: { key: doubt.key, last: doubt.last, part: doubt.part, parts: doubt.parts } } : {}),
       ...(heard === undefined ? {} : { heard }),
+      ...(postId === undefined ? {} : { post_id: postId }),
       posted,
       refused,
     };
@@ -141,7 +142,7 @@ function move(place: BridgePlace, message: Exclude<OfPoster, { type: 'bridge.rel
     }
     case 'bridge.send': {
       const { key, text, after, part, last, parts, whole } = message;
-      if (doubt) return refusal('invalid_envelope', `key ${doubt.key} must be settled first`);
+      if (doubt && doubt.key !== key) return refusal('invalid_envelope', `key ${doubt.key} must be settled first`);
       // A text that can be told no further, since it is no longer kept or is said otherwise, makes way for another.
       const anew = part === 0 && whole !== place.whole;
       if (after !== place.after || (part !== place.part && !anew)) {
@@ -153,7 +154,9 @@ function move(place: BridgePlace, message: Exclude<OfPoster, { type: 'bridge.rel
     case 'bridge.settle': {
       if (!doubt || doubt.key !== message.key)
         return refusal('invalid_envelope', `key is not in doubt; ${doubt ? `${doubt.key} is` : 'none is'}`);
-      const { doubt: _, ...rest } = place;
+      const { doubt: _, ...others } = place;
+      const { post_id: id } = message;
+      const rest = id === undefined ? others : { ...others, post_id: id };
       return doubt.part + 1 < doubt.parts
         ? { ...rest, part: doubt.part + 1 }
         : { ...rest, after: doubt.last, part: 0, whole: '' };

@@ -1,0 +1,262 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Client } from '@temporalio/client';
+import { checked } from '../client/compose.ts';
+import { Hub } from '../client/hub.ts';
+import { roomTarget } from '../client/targets.ts';
+import { jittered } from '../client/timing.ts';
+import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
+import { MAX_POST_TEXT, type BridgePlace, type DoubtfulPost } from '../envelope/bridge.ts';
+import { EVERYONE } from '../envelope/calls.ts';
+import { ChatError, type ChatAdapter, type ChatMessage } from './adapter.ts';
+import { deliver, pauseAfter, POSSIBLE_REPEAT } from './courier.ts';
+import { hashOf, postKey } from './key.ts';
+import { Ledger, PlaceLost } from './ledger.ts';
+import { Outbox, OUTBOX_CAPACITY, POST_INTERVAL_MS } from './outbox.ts';
+import { split } from './split.ts';
+import { Turn } from './turn.ts';
+
+/** Between two looks into a chat where nobody writes. */
+const LISTEN_PAUSE_MS = 1_000;
+
+/** Options of {@link runBridge}. */
+export interface BridgeOptions {
+  readonly client: Client;
+  readonly room: string;
+  readonly adapter: ChatAdapter;
+  /** Default `synod`. */
+  readonly taskQueue?: string;
+  /** Milliseconds between two posts that tell of the same agent; default 5,000. 0: one post an entry, at once. */
+  readonly intervalMs?: number;
+  /** After so many seconds of silence another bridge may take over; default 15, at most 300. */
+  readonly leaseSeconds?: number;
+  /** Entries that wait for a chat which cannot be reached; the oldest beyond that are left out, and it is said. Default 1,000. */
+  readonly capacity?: number;
+  /** Where the first bridge of this chat begins: at the start of what the room keeps (default), or now. Later ones go on. */
+  readonly begin?: 'start' | 'now';
+  /** What a person wrote in the chat: at least once, in order; what it throws ends the bridge. Without it nothing is read. */
+  readonly onMessage?: (message: ChatMessage) => Promise<void>;
+  /** What happens to the bridge, in sentences. */
+  readonly onNote?: (note: string) => void;
+  /** It posts, or stands by because another bridge does. */
+  readonly onReady?: () => void;
+}
+
+/**
+ * Mirrors a room to a chat until `stop` fires: every entry for people, in order, once; repeated only where it is not to be
+ * found out whether a post has arrived, and then marked. Several may run for one chat: one posts, the others stand by.
+ * @throws ChatError `refused` where the chat refuses the bridge: a wrong token, no right to write in the room.
+ */
+export async function runBridge(options: BridgeOptions, stop: AbortSignal): Promise<void> {
+  await new Bridge(options, stop).run();
+}
+
+class Bridge {
+  readonly #options: BridgeOptions;
+  readonly #stop: AbortSignal;
+  readonly #hub: Hub;
+  readonly #ledger: Ledger;
+  readonly #leaseSeconds: number;
+
+  constructor(options: BridgeOptions, stop: AbortSignal) {
+    this.#options = options;
+    this.#stop = stop;
+    const { client, room, adapter, taskQueue = DEFAULT_TASK_QUEUE, leaseSeconds = 15 } = options;
+    this.#hub = Hub.of(client, taskQueue);
+    this.#leaseSeconds = leaseSeconds;
+    const chat = `${adapter.name}:${adapter.target}`;
+    this.#ledger = new Ledger(this.#hub, checked('room', room), chat, `bridge:${randomUUID()}`);
+  }
+
+  async run(): Promise<void> {
+    await this.#reachChat();
+    this.#options.onReady?.();
+    for (let standsBy = false; !this.#stop.aborted;) {
+      const place = await this.#ledger.take(this.#leaseSeconds, await this.#beginning());
+      if (place) {
+        standsBy = false;
+        this.#note(`posts to ${this.#ledger.chat}, after entry ${place.after}`);
+        await this.#asPoster(place);
+      } else {
+        if (!standsBy) this.#note(`another bridge posts to ${this.#ledger.chat}: standing by`);
+        standsBy = true;
+        await this.#pause(jittered((this.#leaseSeconds * 1000) / 5), this.#stop);
+      }
+    }
+  }
+
+  /** Whether the token is good is asked first; a chat that is down is waited for by whoever posts. */
+  async #reachChat(): Promise<void> {
+    try {
+      await this.#options.adapter.identity(this.#stop);
+    } catch (error) {
+      if (!(error instanceof ChatError) || error.fault === 'refused') throw error;
+      this.#note(error.message);
+    }
+  }
+
+  async #beginning(): Promise<number> {
+    if (this.#options.begin !== 'now') return 0;
+    const view = await this.#hub.view(roomTarget(this.#options.room).workflowId, undefined, this.#stop);
+    const log = view?.['log'];
+    return typeof log === 'object' && log !== null && 'head' in log ? Number(log['head']) : 0;
+  }
+
+  /** Posts until the place is lost or the bridge is stopped. */
+  async #asPoster(place: BridgePlace): Promise<void> {
+    const lost = new AbortController();
+    const turn = new Turn(place);
+    const renewing = this.#keepRenewing(lost);
+    const hearing = this.#keepHearing(place.heard, lost);
+    try {
+      await this.#post(turn, lost.signal);
+    } catch (error) {
+      if (!(error instanceof PlaceLost) && !this.#stop.aborted) throw lost.signal.aborted ? lost.signal.reason : error;
+      if (error instanceof PlaceLost) this.#note(`${error.message}; another bridge goes on`);
+    } finally {
+      lost.abort();
+      await Promise.all([renewing, hearing]);
+    }
+    if (this.#stop.aborted) await this.#ledger.release().catch(ignorePlaceLost);
+  }
+
+  async #post(turn: Turn, lost: AbortSignal): Promise<void> {
+    if (turn.place.doubt) await this.#finish(turn, turn.place.doubt, true, lost);
+    const { intervalMs = POST_INTERVAL_MS, capacity = OUTBOX_CAPACITY } = this.#options;
+    const outbox = new Outbox(turn.after, { intervalMs, capacity, fits: this.#fits });
+    const reader = this.#hub.readerOf(roomTarget(this.#options.room).workflowId);
+    const onEvent: Parameters<typeof reader.listen>[0]['onEvent'] = (event) => {
+      outbox.add(event);
+      turn.wake();
+    };
+    // What is no longer kept shows as a gap in the numbers.
+    const unlisten = reader.listen({ agent: EVERYONE, onEvent, onGap: () => undefined }, turn.after);
+    try {
+      while (!this.#stop.aborted) {
+        lost.throwIfAborted();
+        const next = outbox.next(performance.now());
+        if (next.kind !== 'post') {
+          const ends = AbortSignal.any([lost, this.#stop]);
+          const came = await turn.news(next.kind === 'wait' ? next.ms : this.#renewMs, ends);
+          if (!came && next.kind === 'empty') await this.#pass(turn, outbox.seen);
+          continue;
+        }
+        await this.#tell(turn, next.text, next.last, lost);
+        outbox.told(next.agents, performance.now());
+      }
+    } finally {
+      unlisten();
+    }
+  }
+
+  /** Tells one text, in as many posts as it needs; goes on in the middle where an earlier bridge has stopped there. */
+  async #tell(turn: Turn, text: string, last: number, lost: AbortSignal): Promise<void> {
+    const { adapter } = this.#options;
+    const whole = hashOf(text);
+    const said = turn.interrupts(whole) ? POSSIBLE_REPEAT + text : text;
+    const parts = split(said, this.#fits).map((part) => adapter.escape(part.text));
+    for (let part = turn.partOf(whole, parts.length); part < parts.length && !this.#stop.aborted; part++) {
+      const post: DoubtfulPost = {
+        key: postKey(this.#options.room, this.#ledger.chat, last, part, whole),
+        text: parts[part] ?? '',
+        last,
+        part,
+        parts: parts.length,
+        whole,
+      };
+      await this.#ledger.send(turn.after, post);
+      await this.#finish(turn, post, false, lost);
+    }
+  }
+
+  /** Brings a post that is written down to the chat, and writes down what became of it. */
+  async #finish(turn: Turn, post: DoubtfulPost, doubted: boolean, lost: AbortSignal): Promise<void> {
+    const ends = AbortSignal.any([lost, this.#stop]);
+    const settled = await deliver(post, doubted, {
+      adapter: this.#options.adapter,
+      lost,
+      ...(turn.lastId === undefined ? {} : { lastId: turn.lastId }),
+      sayMarked: (marked) => this.#ledger.send(turn.after, marked),
+      mayPost: async () => {
+        ends.throwIfAborted();
+        if (this.#ledger.validMs <= 0) await this.#ledger.renew();
+      },
+      sleep: async (ms) => {
+        await this.#pause(ms, ends);
+        ends.throwIfAborted();
+      },
+      onTrouble: (error, ms) => this.#note(`${error.message}; again in ${(ms / 1000).toFixed(1)} s`),
+    });
+    if (settled.outcome === 'refused') this.#note(`${this.#ledger.chat} refuses entry ${post.last}: left out`);
+    await this.#ledger.settle(post.key, settled);
+    turn.settled(post, settled);
+  }
+
+  /** Moves the cursor over entries that were not for people, so that nobody reads them again. */
+  async #pass(turn: Turn, seen: number): Promise<void> {
+    if (seen <= turn.after) return;
+    await this.#ledger.renew({ cursor: seen });
+    turn.after = seen;
+  }
+
+  /** Says in time that this bridge is still there, whatever else it waits for. */
+  async #keepRenewing(lost: AbortController): Promise<void> {
+    const ends = AbortSignal.any([lost.signal, this.#stop]);
+    while (await this.#pause(this.#renewMs, ends)) {
+      try {
+        await this.#ledger.renew();
+      } catch (error) {
+        return lost.abort(error);
+      }
+    }
+  }
+
+  /** Reads what people write, from where it was read to, and hands it on. */
+  async #keepHearing(from: string | undefined, lost: AbortController): Promise<void> {
+    const { adapter, onMessage } = this.#options;
+    if (!onMessage) return;
+    const ends = AbortSignal.any([lost.signal, this.#stop]);
+    let heard = from;
+    for (let failures = 0; !ends.aborted;) {
+      try {
+        const { messages, cursor } = await adapter.readForward(heard, ends);
+        for (const message of messages) await onMessage(message);
+        const news = heard === undefined || messages.length > 0;
+        heard = cursor;
+        if (news) await this.#ledger.renew({ heard });
+        else await this.#pause(LISTEN_PAUSE_MS, ends);
+        failures = 0;
+      } catch (error) {
+        if (ends.aborted) return;
+        if (!(error instanceof ChatError) || error.fault === 'refused') return lost.abort(error);
+        await this.#pause(pauseAfter(error, failures++), ends);
+      }
+    }
+  }
+
+  get #renewMs(): number {
+    return (this.#leaseSeconds * 1000) / 3;
+  }
+
+  /** Whether a text, escaped and marked as a repeat, is one post. */
+  readonly #fits = (text: string): boolean => {
+    const { adapter } = this.#options;
+    const { limits } = adapter;
+    const escaped = POSSIBLE_REPEAT + adapter.escape(text);
+    if (escaped.length > Math.min(limits.characters, MAX_POST_TEXT)) return false;
+    return limits.bytes === undefined || Buffer.byteLength(escaped) <= limits.bytes;
+  };
+
+  #note(note: string): void {
+    this.#options.onNote?.(note);
+  }
+
+  /** Waits; whether the time has passed without the signal. */
+  async #pause(ms: number, signal: AbortSignal): Promise<boolean> {
+    return await delay(ms, true, { signal }).catch(() => false);
+  }
+}
+
+function ignorePlaceLost(error: unknown): void {
+  if (!(error instanceof PlaceLost)) throw error;
+}

@@ -1,0 +1,15 @@
+/** The chat bridge: a room, mirrored to a chat that people have open. */
+export {
+  ChatError,
+  type ChatAdapter,
+  type ChatFault,
+  type ChatLimits,
+  type ChatMessage,
+  type ChatPage,
+  type PostOptions,
+  type SentPost,
+} from './adapter.ts';
+export { consoleAdapter, type ConsoleOptions } from './adapters/console.ts';
+export { matrixAdapter, type MatrixOptions } from './adapters/matrix.ts';
+export { runBridge, type BridgeOptions } from './bridge.ts';
+export { consoleLine, type ConsoleFormat } from './console.ts';
