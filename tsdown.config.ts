@@ -4,6 +4,7 @@ import { defineConfig } from 'tsdown';
 const entries: Record<string, string> = {
   index: 'src/index.ts',
   client: 'src/client/index.ts',
+  bridge: 'src/bridge/index.ts',
   testing: 'src/testing.ts',
 };
 const cli = 'src/cli/main.ts';

@@ -36,9 +36,14 @@ export function bridgeCommand(): Command {
     .description('mirror a room to a chat; prints "ready" when it runs, stops cleanly on SIGTERM')
     .requiredOption('--room <room>', 'the room to mirror')
     .option('--matrix-url <url>', 'homeserver; the token of the bot is read from SYNOD_MATRIX_TOKEN', url)
-    .option('--matrix-room <id>', "id of the Matrix room (!…), which the bot has joined")
+    .option('--matrix-room <id>', 'id of the Matrix room (!…), which the bot has joined')
     .option('--console', 'print it instead')
-    .option('--interval <seconds>', 'one post an agent in so many seconds; more is joined; 0: each entry at once', interval, 5)
+    .option(
+      '--interval <seconds>',
+      'one post an agent in so many seconds; more is joined; 0: each entry at once',
+      interval,
+      5,
+    )
     .option('--lease <seconds>', 'after so long a silence another bridge of the same chat takes over', lease, 15)
     .option('--from-now', 'a chat that was never told anything begins now, not at the start of the room')
     .option('--task-queue <name>', 'task queue', DEFAULT_TASK_QUEUE)

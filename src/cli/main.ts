@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
 import { boardCommand, watchCommand } from './room.ts';
+import { bridgeCommand } from './bridge.ts';
 import { devCommand } from './dev.ts';
 import { gatewayCommand } from './gateway.ts';
 import { workerCommand } from './worker.ts';
@@ -15,6 +16,7 @@ program
   .addCommand(devCommand())
   .addCommand(workerCommand())
   .addCommand(gatewayCommand())
+  .addCommand(bridgeCommand())
   .addCommand(watchCommand())
   .addCommand(boardCommand());
 
