@@ -10,7 +10,7 @@ import { taskMessages } from '../envelope/task.ts';
 import { accepted, type OnRetry } from './channel.ts';
 import { checked, compose } from './compose.ts';
 import { Hub } from './hub.ts';
-import { outcomeOf } from './outcome.ts';
+import { outcomeOf, taskEnding } from './outcome.ts';
 import { Room } from './room.ts';
 import { roomTarget, taskTarget } from './targets.ts';
 import { work, type Handler, type WorkOptions } from './work.ts';
@@ -94,7 +94,7 @@ export class Agent {
     return {
       task_id: message.task_id,
       replies,
-      outcome: (signal) => outcomeOf(this.#hub, this.id, room, message.task_id, signal),
+      outcome: (signal) => outcomeOf(this.#hub, this.id, taskEnding(room, message.task_id), signal),
     };
   }
 

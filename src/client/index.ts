@@ -1,10 +1,13 @@
 /** The agents' side of Synod: everything that an agent in TypeScript needs, beside a Temporal server. */
 export { Agent, type AgentOptions, type Announced, type TaskOptions } from './agent.ts';
+export type { BarrierOptions, BarrierResult } from './barrier.ts';
 export type { OnRetry } from './channel.ts';
 export { connect, disconnect, type ConnectOptions } from './connect.ts';
+export type { DecisionResult, ProposalOptions, Tally } from './decide.ts';
 export { checkToken } from './fence.ts';
 export { LeaseLost } from './lease.ts';
 export { Room } from './room.ts';
+export type { OnProposalOptions, Question, Vote, VoteHandler } from './vote.ts';
 export { TaskFailure, type Handler, type Work, type WorkOptions, type WorkReport } from './work.ts';
 export { EVERYONE, type LogEvent } from '../envelope/calls.ts';
 export type { Envelope } from '../envelope/envelope.ts';

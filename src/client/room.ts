@@ -1,5 +1,8 @@
+import { Meeting, type BarrierOptions, type BarrierResult } from './barrier.ts';
+import { decide, type DecisionResult, type ProposalOptions } from './decide.ts';
 import type { Hub } from './hub.ts';
 import { roomTarget } from './targets.ts';
+import { Voter, type OnProposalOptions, type VoteHandler } from './vote.ts';
 
 /** A room as one agent sees it: `agent.room('lab')`. What several agents decide together is done here. */
 export class Room {
@@ -18,5 +21,43 @@ export class Room {
   /** The room's public state: how it is configured, what it has counted; undefined where nobody has opened it. */
   async view(): ReturnType<Hub['view']> {
     return await this.#hub.view(roomTarget(this.name).workflowId);
+  }
+
+  /**
+   * Puts a question to the vote and waits for how it ends: committed as soon as one choice has the quorum, or failed.
+   * @param signal ends the wait, not the proposal.
+   * @throws SynodError `invalid_envelope` naming the field; `idempotency_conflict` where the id was proposed differently.
+   */
+  async decide(proposal: ProposalOptions, signal?: AbortSignal): Promise<DecisionResult> {
+    return await decide(this.#hub, this.agent, this.name, proposal, signal);
+  }
+
+  /**
+   * Votes what the handler returns on every proposal of the room of which this agent is a voter, once each, also on
+   * those that are open already, and over lost connections.
+   * @returns a function that ends it.
+   */
+  onProposal(handler: VoteHandler, options: OnProposalOptions = {}): () => void {
+    return new Voter(this.#hub, this.agent, this.name, handler, options).start();
+  }
+
+  /**
+   * Meets the others of a phase: opens it where a roster is given (that another has opened it alike is no conflict),
+   * checks in, and waits for how it ends. Without a roster it waits for somebody to open it. An agent that is not in the
+   * roster that it gives opens the phase and waits, and does not check in.
+   * @param signal ends the wait; the check-in stands.
+   * @throws SynodError `invalid_envelope` naming the field; `not_eligible` where it is no member; `closed` where it ended
+   *   without this agent; `idempotency_conflict` where it was opened differently.
+   */
+  async barrier(phase: string, options: BarrierOptions = {}, signal?: AbortSignal): Promise<BarrierResult> {
+    return await new Meeting(this.#hub, this.agent, this.name, phase).meet(options, signal);
+  }
+
+  /**
+   * Leaves a phase for good: the others do not wait for this agent any more.
+   * @throws SynodError `not_eligible` where it is no member; `closed` where the phase has ended; `unknown` where nobody opened it.
+   */
+  async leaveBarrier(phase: string): Promise<void> {
+    await new Meeting(this.#hub, this.agent, this.name, phase).leave();
   }
 }
