@@ -4,6 +4,7 @@ import { boardCommand, watchCommand } from './room.ts';
 import { bridgeCommand } from './bridge.ts';
 import { devCommand } from './dev.ts';
 import { gatewayCommand } from './gateway.ts';
+import { locksCommand } from './locks.ts';
 import { workerCommand } from './worker.ts';
 
 const program = new Command('synod')
@@ -18,7 +19,8 @@ program
   .addCommand(gatewayCommand())
   .addCommand(bridgeCommand())
   .addCommand(watchCommand())
-  .addCommand(boardCommand());
+  .addCommand(boardCommand())
+  .addCommand(locksCommand());
 
 try {
   await program.parseAsync();

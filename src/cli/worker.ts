@@ -2,6 +2,7 @@ import { DefaultLogger, NativeConnection, Runtime, type Worker } from '@temporal
 import { Command } from 'commander';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { resolveServer } from '../dev/connect.ts';
+import type { SynodPlugin } from '../plugin.ts';
 import { createWorker } from '../worker.ts';
 
 const DEFAULT_ADDRESS = '127.0.0.1:7233';
@@ -16,6 +17,7 @@ export async function workerAt(
   address: string | undefined,
   namespace: string | undefined,
   taskQueue: string,
+  plugin?: SynodPlugin,
 ): Promise<Worker> {
   const named = address === undefined ? resolveServer() : undefined;
   const at = address ?? named?.address ?? DEFAULT_ADDRESS;
@@ -32,7 +34,7 @@ export async function workerAt(
       cause: error,
     });
   });
-  return await createWorker({ connection, namespace: chosen, taskQueue });
+  return await createWorker({ connection, namespace: chosen, taskQueue, plugins: plugin ? [plugin] : [] });
 }
 
 /** Runs a worker until a signal stops it; says when it polls. */

@@ -6,6 +6,7 @@ export { connect, disconnect, type ConnectOptions } from './connect.ts';
 export type { DecisionResult, ProposalOptions, Tally } from './decide.ts';
 export { checkToken } from './fence.ts';
 export { LeaseLost } from './lease.ts';
+export { LockDenied, type Lock, type LockOptions } from './locks/lock.ts';
 export { Room } from './room.ts';
 export type { OnProposalOptions, Question, Vote, VoteHandler } from './vote.ts';
 export { TaskFailure, type Handler, type Work, type WorkOptions, type WorkReport } from './work.ts';

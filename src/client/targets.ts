@@ -1,5 +1,6 @@
 import { workflowIdOf, type Target } from '../envelope/address.ts';
 import type { Json } from '../envelope/fields.ts';
+import { lockManagerId } from '../envelope/shards.ts';
 
 type Config = { readonly [key: string]: Json };
 
@@ -38,6 +39,11 @@ export function barrierTarget(room: string, phase: string, config?: Config): Tar
   };
 }
 
+/** A room's lock manager, or one of its shards. */
+export function locksTarget(room: string, shard?: number, config?: Config): Target {
+  return { room, workflowType: 'lockManager', workflowId: lockManagerId(room, shard), config };
+}
+
 export function roomTarget(room: string): Target {
   return { room, workflowType: 'room', workflowId: workflowIdOf(room, 'room') };
 }
@@ -45,8 +51,4 @@ export function roomTarget(room: string): Target {
 /** The ledger of a chat that a room is mirrored to. */
 export function ledgerTarget(room: string, chat: string): Target {
   return { room, workflowType: 'chatLedger', workflowId: workflowIdOf(room, 'bridge', chat) };
-}
-
-export function locksTarget(room: string): Target {
-  return { room, workflowType: 'lockManager', workflowId: workflowIdOf(room, 'locks') };
 }

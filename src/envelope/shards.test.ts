@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { lockManagerId, shardOf, shardTag } from './shards.ts';
+import { lockManagerId, shardOf, shardOfLock, shardTag } from './shards.ts';
 
 describe('the shard of a resource', () => {
   // Computed apart, with another language's SHA-256.
@@ -28,5 +28,15 @@ describe('the shard of a resource', () => {
   it('has its own workflow', () => {
     expect(lockManagerId('lab')).toBe('synod:lab:locks');
     expect(lockManagerId('lab', 3)).toBe('synod:lab:locks:3');
+  });
+
+  it.each([
+    ['l-7', undefined],
+    ['l-0-7', 0],
+    ['l-12-7', 12],
+    ['x-1-7', undefined],
+    ['l-1-', undefined],
+  ])('is known from the id of its lock: %s', (lockId, shard) => {
+    expect(shardOfLock(lockId)).toBe(shard);
   });
 });

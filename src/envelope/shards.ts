@@ -27,3 +27,9 @@ export function lockManagerId(room: string, shard?: number): string {
   const base = workflowIdOf(room, 'locks');
   return shard === undefined ? base : `${base}:${shard}`;
 }
+
+/** The shard that issued a lock's id; undefined where that was the room's only lock manager. */
+export function shardOfLock(lockId: string): number | undefined {
+  const digits = /^l-(\d{1,4})-\d+$/.exec(lockId)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}

@@ -18,7 +18,7 @@ type Kind = Exclude<AddressKind, 'bridge'>;
 /** How each primitive of a room is named in a query: `room`, `locks`, or a kind and a name, such as `task:t-1`. */
 const KINDS: Readonly<Record<Kind, (room: string, name: string) => Target>> = {
   room: roomTarget,
-  locks: locksTarget,
+  locks: (room) => locksTarget(room),
   task: taskTarget,
   coordinator: coordinatorTarget,
   proposal: proposalTarget,

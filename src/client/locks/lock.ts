@@ -1,0 +1,143 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { LockType } from '../../envelope/lock.ts';
+import { SynodError } from '../../envelope/refusal.ts';
+import type { Target } from '../../envelope/address.ts';
+import type { Hub } from '../hub.ts';
+import { jittered, pause } from '../timing.ts';
+import { Hold, type Wanted } from './hold.ts';
+import { request, stronger, type Denial, type RequestOptions } from './request.ts';
+import { forgetLocks, lockTarget } from './shards.ts';
+
+/** "Maximum retry attempts: 3". Source: "Multi-Agent Enterprise Protocol", rule 3.4. */
+const MAX_RETRIES = 3;
+
+/** Options of `room.lock`. Durations in seconds. */
+export interface LockOptions extends RequestOptions {
+  /** `read` shares with reads and one write, `write` excludes writes, `exclusive` excludes all, `permit` is one of `config.permits`. */
+  readonly type: LockType;
+  /** How long it is held without renewing, at most 300; default 60. It is renewed beside the work. */
+  readonly leaseSeconds?: number;
+  /** How long to wait at most; 0 only tries; default 10. */
+  readonly waitSeconds?: number;
+  /** 1 (first) to 5; default 3. */
+  readonly priority?: number;
+  /** Broader is higher; decides between requests that arrive together. */
+  readonly scope?: number;
+  /** Breaks off the wait; once the lock is held it is for the body to look at it. */
+  readonly signal?: AbortSignal;
+}
+
+/** A lock while it is held. */
+export interface Lock<Resource extends string = string> {
+  readonly lockId: string;
+  /** The fencing token of each resource: hand it to whatever is written (see `checkToken`). */
+  readonly tokens: { readonly [Name in Resource]: number };
+  /** Fires when the lock is lost: it ran out, was released by force, or had to be given up. */
+  readonly signal: AbortSignal;
+}
+
+/** A lock was not granted, at last. */
+export class LockDenied extends Error {
+  override readonly name = 'LockDenied';
+  /** `busy`: tried in vain. `timeout`: waited in vain, and all that the agent held was released. `held`: the agent holds a part of it already. */
+  readonly reason: string;
+  readonly resources: readonly string[];
+  /** The ids of the locks that the agent had to give up. */
+  readonly released: readonly string[];
+
+  constructor({ resources, type }: Wanted, { reason, released }: Denial) {
+    super(`${type} lock on ${resources.join(', ')} was denied: ${reason}`);
+    this.reason = reason;
+    this.resources = resources;
+    this.released = released;
+  }
+}
+
+/** A lock whose body runs, and what was wanted inside it when it had to be given up. */
+interface Frame {
+  readonly hold: Hold;
+  wanted: Wanted | undefined;
+  pauseMs: number;
+}
+
+/** The locks inside which the code runs, the outermost first. */
+const enclosing = new AsyncLocalStorage<readonly Frame[]>();
+
+/** Holds locks while a body runs. See `Room.lock`. */
+export async function lock<Resource extends string, Result>(
+  hub: Hub,
+  agent: string,
+  room: string,
+  resources: readonly Resource[],
+  options: LockOptions,
+  body: (lock: Lock<Resource>) => Promise<Result>,
+): Promise<Result> {
+  const frames = enclosing.getStore() ?? [];
+  let wanted: Wanted = { resources: [...new Set<string>(resources)].sort(), type: options.type };
+  for (let retry = 0; ; retry++) {
+    const target = await lockTarget(hub, room, wanted.resources);
+    const own = frames.find(({ hold }) => hold.covers(agent, target, wanted));
+    if (own) return await body(given(own.hold, resources));
+    const hold = await acquire(hub, agent, target, wanted, options, frames).catch((error: unknown) => {
+      if (error instanceof SynodError) forgetLocks(hub, room);
+      throw error;
+    });
+    const frame: Frame = { hold, wanted: undefined, pauseMs: 0 };
+    let failure: unknown;
+    try {
+      const result = await enclosing.run([...frames, frame], async () => await body(given(hold, resources)));
+      if (!hold.lost) return result;
+      failure = hold.signal.reason;
+    } catch (error) {
+      failure = error;
+    } finally {
+      await hold.leave();
+    }
+    if (!frame.wanted || retry === MAX_RETRIES) throw failure;
+    wanted = frame.wanted;
+    await pause(frame.pauseMs, options.signal);
+  }
+}
+
+function given<Resource extends string>({ grant, signal }: Hold, resources: readonly Resource[]): Lock<Resource> {
+  const tokens = Object.fromEntries(resources.map((resource) => [resource, grant.tokens[resource]]));
+  return { lockId: grant.lockId, tokens: tokens as Lock<Resource>['tokens'], signal };
+}
+
+/** Asks until it is granted or denied for good. */
+async function acquire(
+  hub: Hub,
+  agent: string,
+  target: Target,
+  wanted: Wanted,
+  options: LockOptions,
+  frames: readonly Frame[],
+): Promise<Hold> {
+  const { signal = new AbortController().signal } = options;
+  for (;;) {
+    const answer = await request(hub, agent, target, wanted, options, signal);
+    if (answer instanceof Hold) return answer;
+    const denial = new LockDenied(wanted, answer);
+    if (answer.reason !== 'timeout') throw denial;
+    Hold.giveUp(hub, agent, target, answer.released, `given up: ${denial.message}`);
+    const pauseMs = jittered(answer.retry_after_seconds * 1000);
+    const lost = frames.filter(({ hold }) => hold.agent === agent && answer.released.includes(hold.grant.lockId));
+    const [outermost] = lost;
+    if (outermost) {
+      // All that it held and what it wants are asked for together, by whoever held the first of them.
+      outermost.wanted = together([...lost.map(({ hold }) => hold.grant), wanted]);
+      outermost.pauseMs = pauseMs;
+      throw denial;
+    }
+    // The manager counts, over all that this agent has tried for the same resources, and tells the room at the last.
+    if (answer.retry >= MAX_RETRIES) throw denial;
+    await pause(pauseMs, signal);
+  }
+}
+
+/** What is asked for at once instead of one after the other; undefined where no kind of lock is all of them. */
+function together(all: readonly Wanted[]): Wanted | undefined {
+  let type: LockType | undefined = all[0]?.type;
+  for (const each of all) type = type && stronger(type, each.type);
+  return type && { resources: [...new Set(all.flatMap(({ resources }) => resources))].sort(), type };
+}

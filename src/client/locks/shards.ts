@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { json, type Json } from '../../envelope/fields.ts';
+import { SynodError } from '../../envelope/refusal.ts';
+import { lockManagerId, shardOf } from '../../envelope/shards.ts';
+import type { Hub } from '../hub.ts';
+import { locksTarget } from '../targets.ts';
+import type { Target } from '../../envelope/address.ts';
+
+type Config = { readonly [key: string]: Json };
+
+const shown = z.object({ config: z.record(z.string(), json) });
+const shards = z.number().int().min(1);
+
+/** How the locks of each room are configured, asked once: the number of shards is fixed when they are started. */
+const known = new WeakMap<Hub, Map<string, Promise<Config>>>();
+
+/**
+ * Where a request for some resources goes: the room's lock manager, or the shard that they share.
+ * @throws SynodError `invalid_envelope` where they do not share one.
+ */
+export async function lockTarget(hub: Hub, room: string, resources: readonly string[]): Promise<Target> {
+  const config = await configOf(hub, room);
+  const count = shards.catch(1).parse(config['shards']);
+  if (count === 1) return locksTarget(room);
+  const [shard = 0, ...others] = new Set(resources.map((resource) => shardOf(resource, count)));
+  if (others.length === 0) return locksTarget(room, shard, config);
+  throw new SynodError(
+    'invalid_envelope',
+    `resources lie in ${others.length + 1} of the ${count} shards of ${lockManagerId(room)}, and one request takes locks of one: ` +
+      'give names that belong together the same {tag}',
+  );
+}
+
+/** What was known of a room's locks may be old. */
+export function forgetLocks(hub: Hub, room: string): void {
+  known.get(hub)?.delete(room);
+}
+
+async function configOf(hub: Hub, room: string): Promise<Config> {
+  const rooms = known.get(hub) ?? new Map<string, Promise<Config>>();
+  known.set(hub, rooms);
+  const asked = rooms.get(room) ?? ask(hub, room);
+  rooms.set(room, asked);
+  // What failed is asked again.
+  asked.catch(() => rooms.delete(room));
+  return await asked;
+}
+
+async function ask(hub: Hub, room: string): Promise<Config> {
+  const view = await hub.view(lockManagerId(room));
+  return view ? shown.parse(view).config : {};
+}

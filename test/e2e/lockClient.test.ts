@@ -1,0 +1,204 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { Agent, connect, disconnect, type Room } from '../../src/client/index.ts';
+import { lockManagerId } from '../../src/envelope/shards.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+
+let stack: Stack;
+const stops: (() => Promise<void>)[] = [];
+
+beforeAll(async () => {
+  stack = await startStack();
+});
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+afterAll(() => stack.stop());
+
+/** Rooms as different agents see them, each agent a process of its own. */
+async function rooms<const Id extends string>(name: string, ...ids: Id[]): Promise<{ readonly [agent in Id]: Room }> {
+  const entries = ids.map(async (id) => {
+    const client = await connect({ address: stack.server.address });
+    stops.push(() => disconnect(client));
+    return [id, new Agent(client, id).room(name)] as const;
+  });
+  return Object.fromEntries(await Promise.all(entries)) as { readonly [agent in Id]: Room };
+}
+
+interface Event {
+  readonly signal: AbortSignal;
+  fire(): void;
+}
+
+/** Something that a test waits for. */
+function event(): Event & PromiseLike<void> {
+  const controller = new AbortController();
+  const fired = new Promise<void>((resolve) => controller.signal.addEventListener('abort', () => resolve()));
+  return { signal: controller.signal, fire: () => controller.abort(), then: fired.then.bind(fired) };
+}
+
+const view = z.object({ held: z.number(), waiting: z.number() });
+const counts = async (room: string) =>
+  view.parse(await stack.client.workflow.getHandle(lockManagerId(room)).query('view'));
+
+/** Until a test says so: others wait. */
+async function waiting(room: string, count: number): Promise<void> {
+  await expect.poll(async () => (await counts(room)).waiting, { timeout: 10_000 }).toBe(count);
+}
+
+const exclusive = { type: 'exclusive' } as const;
+
+describe('holding a lock', { timeout: 60_000 }, () => {
+  it('lets one in after the other, in their order, each with a greater token', async () => {
+    const { ann, bob, cleo } = await rooms('order', 'ann', 'bob', 'cleo');
+    const go = event();
+    const has = event();
+    const held: [string, number][] = [];
+    const first = ann.lock(['x'], exclusive, async ({ tokens }) => {
+      held.push(['ann', tokens.x]);
+      has.fire();
+      await go;
+    });
+    await has;
+    const second = bob.lock(['x'], exclusive, async ({ tokens }) => void held.push(['bob', tokens.x]));
+    await waiting('order', 1);
+    const third = cleo.lock(['x'], exclusive, async ({ tokens }) => void held.push(['cleo', tokens.x]));
+    await waiting('order', 2);
+    go.fire();
+    await Promise.all([first, second, third]);
+    expect(held.map(([agent]) => agent)).toEqual(['ann', 'bob', 'cleo']);
+    expect(held.map(([, token]) => token)).toEqual([...held.map(([, token]) => token)].sort((a, b) => a - b));
+    expect(new Set(held.map(([, token]) => token)).size).toBe(3);
+    expect(await counts('order')).toEqual({ held: 0, waiting: 0 });
+  });
+
+  it('releases it when the body throws, and hands on what it threw', async () => {
+    const { ann } = await rooms('throws', 'ann');
+    await expect(ann.lock(['x'], exclusive, () => Promise.reject(new Error('no ink')))).rejects.toThrow('no ink');
+    expect(await counts('throws')).toEqual({ held: 0, waiting: 0 });
+  });
+
+  it('is kept by renewals for longer than its lease', async () => {
+    const { ann, bob } = await rooms('renewed', 'ann', 'bob');
+    const [has, go] = [event(), event()];
+    const owner = ann.lock(['x'], { ...exclusive, leaseSeconds: 2 }, async ({ signal }) => {
+      has.fire();
+      await go;
+      return signal.aborted;
+    });
+    await has;
+    // A wait of two leases, in which nobody gets in.
+    const options = { ...exclusive, waitSeconds: 60, signal: AbortSignal.timeout(4_000) };
+    await expect(bob.lock(['x'], options, () => Promise.resolve())).rejects.toMatchObject({ name: 'TimeoutError' });
+    go.fire();
+    expect(await owner).toBe(false);
+  });
+
+  it('is not in the way of its own agent', async () => {
+    const { ann } = await rooms('own', 'ann');
+    const seen = await ann.lock(['x', 'y'], { type: 'write' }, async ({ tokens }) => {
+      const inner = await ann.lock(['y'], { type: 'read' }, (own) => Promise.resolve(own.tokens.y));
+      const again = ann.lock(['x', 'y'], { type: 'write' }, (own) => Promise.resolve(own.tokens.x));
+      return [tokens.y, inner, tokens.x, await again];
+    });
+    expect(new Set(seen).size).toBe(1);
+    expect(await counts('own')).toEqual({ held: 0, waiting: 0 });
+  });
+});
+
+describe('losing a lock', { timeout: 60_000 }, () => {
+  it('fires its signal, and takes nothing for done that comes after', async () => {
+    const { ann, bob } = await rooms('forced', 'ann', 'bob');
+    const has = event();
+    const owner = ann.lock(['x'], exclusive, async ({ signal }) => {
+      has.fire();
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      return 'done';
+    });
+    await has;
+    const next = bob.lock(['x'], exclusive, ({ tokens }) => Promise.resolve(tokens.x));
+    await waiting('forced', 1);
+    const force = { type: 'lock.force_release', id: 'f', from: 'operator:jo', ts: '', lock_id: 'l-1', reason: 'stuck' };
+    await stack.client.workflow.getHandle(lockManagerId('forced')).executeUpdate('request', { args: [[force]] });
+    await expect(owner).rejects.toThrow(/stuck|not_holder/);
+    expect(await next).toBeGreaterThan(1);
+  });
+});
+
+describe('waiting in vain', { timeout: 60_000 }, () => {
+  it('is told at once where it only tries', async () => {
+    const { ann, bob } = await rooms('tries', 'ann', 'bob');
+    await ann.lock(['x'], exclusive, async () => {
+      const tried = bob.lock(['x'], { type: 'read', waitSeconds: 0 }, () => Promise.resolve());
+      await expect(tried).rejects.toMatchObject({ name: 'LockDenied', reason: 'busy', resources: ['x'] });
+    });
+  });
+
+  it('is broken off by its signal, and leaves nobody in the queue', async () => {
+    const { ann, bob } = await rooms('cancels', 'ann', 'bob');
+    const stop = event();
+    await ann.lock(['x'], exclusive, async () => {
+      const waits = bob.lock(['x'], { ...exclusive, waitSeconds: 60, signal: stop.signal }, () => Promise.resolve());
+      await waiting('cancels', 1);
+      stop.fire();
+      await expect(waits).rejects.toMatchObject({ name: 'AbortError' });
+      expect(await counts('cancels')).toEqual({ held: 1, waiting: 0 });
+    });
+  });
+
+  it('ends two who wait for each other: one gives up what it holds, and both get all in the end', async () => {
+    const { ann, bob } = await rooms('deadlock', 'ann', 'bob');
+    const options = { ...exclusive, waitSeconds: 1 };
+    const runs: string[] = [];
+    const [annHas, bobHas] = [event(), event()];
+    const a = ann.lock(['p'], options, async () => {
+      runs.push('ann');
+      annHas.fire();
+      await bobHas;
+      return await ann.lock(['q'], options, () => Promise.resolve('ann'));
+    });
+    const b = bob.lock(['q'], options, async () => {
+      runs.push('bob');
+      bobHas.fire();
+      await annHas;
+      return await bob.lock(['p'], options, () => Promise.resolve('bob'));
+    });
+    expect(await Promise.all([a, b])).toEqual(['ann', 'bob']);
+    // Whoever gave up began again.
+    expect(runs.length).toBeGreaterThan(2);
+    expect(await counts('deadlock')).toEqual({ held: 0, waiting: 0 });
+  });
+
+  it('gives up after three times, and the room is told', async () => {
+    const { ann, bob } = await rooms('gives-up', 'ann', 'bob');
+    await ann.lock(['x'], exclusive, async () => {
+      const waits = bob.lock(['x'], { ...exclusive, waitSeconds: 0.2 }, () => Promise.resolve());
+      await expect(waits).rejects.toMatchObject({ name: 'LockDenied', reason: 'timeout' });
+    });
+    const log = await stack.client.workflow
+      .getHandle(lockManagerId('gives-up'))
+      .executeUpdate('receive', { args: [{ agents: ['*'], after: 0 }] });
+    expect(JSON.stringify(log)).toContain('lock.escalated');
+  });
+});
+
+describe('shards', { timeout: 60_000 }, () => {
+  it('spread a room’s locks, and take together what shares a tag', async () => {
+    await stack.client.workflow.start('lockManager', {
+      taskQueue: 'synod',
+      workflowId: lockManagerId('sharded'),
+      args: [{ room: 'sharded', config: { shards: 4 } }],
+    });
+    const { ann } = await rooms('sharded', 'ann');
+    const ids = new Set<string>();
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f'])
+      await ann.lock([name], exclusive, ({ lockId }) => Promise.resolve(ids.add(lockId.replace(/\d+$/, ''))));
+    expect(ids.size).toBeGreaterThan(1);
+    expect(await ann.lock(['{u}:a', '{u}:b'], exclusive, () => Promise.resolve('both'))).toBe('both');
+    const apart = ann.lock(['a', 'b', 'c', 'd'], exclusive, () => Promise.resolve());
+    await expect(apart).rejects.toMatchObject({
+      code: 'invalid_envelope',
+      message: expect.stringMatching(/resources .*shard/),
+    });
+  });
+});
