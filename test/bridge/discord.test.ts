@@ -1,8 +1,9 @@
+import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ChatAdapter } from '../../src/bridge/adapter.ts';
 import { discordAdapter } from '../../src/bridge/adapters/discord.ts';
 import { adapterConformance } from './conformance.ts';
-import { FakeDiscord } from './fakes/discord.ts';
+import { FakeDiscord, shown } from './fakes/discord.ts';
 
 const ANN = '998877665544332211';
 
@@ -60,6 +61,39 @@ describe('the adapter of Discord beyond that', () => {
         flags: 4,
       },
     ]);
+  });
+
+  it('shows every text as it is', () => {
+    const bits = [
+      '*',
+      '_',
+      '`',
+      '~',
+      '|',
+      '>',
+      '#',
+      '-',
+      '+',
+      '[',
+      ']',
+      '(',
+      ')',
+      '<',
+      '@',
+      ':',
+      '\\',
+      '1',
+      '.',
+      'a',
+      ' ',
+    ];
+    const unit = fc.constantFrom(...bits, '\n', '```', 'https://x.example/a_b', '日', '👩‍👧');
+    fc.assert(
+      fc.property(fc.string({ unit, maxLength: 30 }), (text) => {
+        expect(shown(adapter.escape(text))).toBe(text);
+      }),
+      { numRuns: 2_000 },
+    );
   });
 
   it('returns the first message of a nonce although the text is marked as a repeat by now', async () => {

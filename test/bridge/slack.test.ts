@@ -111,6 +111,28 @@ describe('the adapter of Slack beyond that', () => {
     expect((await adapter.readForward(cursor)).messages).toEqual([]);
   });
 
+  it('loses and repeats nothing of what is said while it reads', async () => {
+    const root = chat.says(ANN, 'root');
+    const { cursor } = await adapter.readForward(undefined);
+    chat.says(ANN, 'one', root);
+    chat.meanwhile.set('conversations.replies', () => {
+      chat.says(ANN, 'two');
+      chat.says(ANN, 'three', root);
+    });
+    const first = await adapter.readForward(cursor);
+    expect(first.messages.map(({ text }) => text)).toEqual(['one']);
+    expect(await texts(first.cursor)).toEqual(['two', 'three']);
+  });
+
+  it('reads on where a thread is deleted while it reads', async () => {
+    const root = chat.says(ANN, 'root');
+    const { cursor } = await adapter.readForward(undefined);
+    chat.says(ANN, 'one', root);
+    chat.says(ANN, 'two');
+    chat.meanwhile.set('conversations.replies', () => chat.remove(root));
+    expect(await texts(cursor)).toEqual(['two']);
+  });
+
   it('asks once a poll where nothing is new', async () => {
     const root = chat.says(ANN, 'root');
     chat.says(ANN, 'in the thread', root);

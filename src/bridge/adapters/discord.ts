@@ -213,8 +213,11 @@ function ofPerson({ id, type, content, author, webhook_id: webhook, message_refe
   return [{ id, author: author.id, text: content, ...(thread === undefined ? {} : { thread }) }];
 }
 
-/** Closed code fences and bare links: Discord reads no markup in these, and would show the backslashes. */
-const VERBATIM = /```[^]*?```|https?:\/\/[^\s<]+[^<.,:;"'\]\s]/g;
+/**
+ * Closed code fences and bare links: Discord reads no markup in these, and would show the backslashes. A link that runs into
+ * what must be escaped would swallow the backslash: it is made no link.
+ */
+const VERBATIM = /```[^]*?```|https?:\/\/[^\s<]+[^<.,:;"'\]\s][.,:;"'\]]*(?=\s|$)/g;
 
 function escape(text: string): string {
   let escaped = '';
@@ -229,7 +232,7 @@ function escape(text: string): string {
 /** A backslash makes a character of markup plain: https://support.discord.com/hc/en-us/articles/210298617 */
 function plain(text: string): string {
   return text
-    .replace(/[\\*_~`|<[\]]/g, '\\$&')
+    .replace(/[\\*_~`|<[\]]|:(?=\/\/)/g, '\\$&')
     .replace(/^([ \t]*)([-+>#])/gm, '$1\\$2')
     .replace(/^([ \t]*\d+)\./gm, '$1\\.');
 }

@@ -178,12 +178,12 @@ function pingsOf(content: string, { allowed_mentions: allowed, message_reference
   return (allowed === undefined || (allowed.parse ?? []).length > 0 ? mentions : 0) + replied;
 }
 
-const FENCE = /```[^]*?```/g;
+const FENCE = '```[^]*?```';
 const LINK = String.raw`https?:\/\/[^\s<]+[^<.,:;"'\]\s]`;
 const MARKUP = new RegExp(
   [
     String.raw`\\([^0-9A-Za-z\s])`,
-    `(${LINK})`,
+    `(${FENCE}|${LINK})`,
     String.raw`\[([^\]]+)\]\([^)]+\)`,
     String.raw`\*\*(.+?)\*\*`,
     String.raw`__(.+?)__`,
@@ -197,14 +197,8 @@ const MARKUP = new RegExp(
 );
 
 /** What a reader sees of a text with markup: https://support.discord.com/hc/en-us/articles/210298617 */
-function shown(content: string): string {
-  let text = '';
-  let at = 0;
-  for (const { 0: fence, index } of content.matchAll(FENCE)) {
-    text += content.slice(at, index).replace(MARKUP, pick) + fence;
-    at = index + fence.length;
-  }
-  return text + content.slice(at).replace(MARKUP, pick);
+export function shown(content: string): string {
+  return content.replace(MARKUP, pick);
 }
 
 function pick(_: string, ...groups: unknown[]): string {

@@ -32,6 +32,8 @@ export class FakeSlack extends FakeServer {
   failure: string | undefined;
   /** What each post has asked for. */
   readonly asked: { [name: string]: string }[] = [];
+  /** What happens just before the next call of a method is answered. */
+  readonly meanwhile = new Map<string, () => void>();
   /** Every call, by its method. */
   readonly calls: string[] = [];
   readonly #messages: Message[] = [];
@@ -74,6 +76,8 @@ export class FakeSlack extends FakeServer {
   protected handle({ method, url, headers, body }: Call): Answer {
     const name = url.pathname.replace('/api/', '');
     this.calls.push(name);
+    this.meanwhile.get(name)?.();
+    this.meanwhile.delete(name);
     if (method !== 'POST') return failed('invalid_post_type');
     if (headers.authorization === undefined) return failed('not_authed');
     if (this.revoked || headers.authorization !== `Bearer ${this.token}`) return failed('invalid_auth');
