@@ -48,7 +48,7 @@ const standing = z.object({
 });
 const boardPage = z.object({ rows: z.array(boardRow), next: z.string().optional() });
 /** A vote that came too late is nobody's fault. */
-const TOO_LATE = new Set(['closed', 'already_decided']);
+const TOO_LATE: ReadonlySet<unknown> = new Set(['closed', 'already_decided']);
 
 /** Behind `room.onProposal`: hears of proposals by the room's log, and of those before or in a gap by its board. */
 export class Voter {
@@ -127,7 +127,7 @@ export class Voter {
       reason: vote.reason,
     });
     const replies = await this.#hub.send(proposalTarget(this.#room, proposal_id), message);
-    if (!TOO_LATE.has(String(replies[0]?.['code']))) accepted(replies);
+    if (!TOO_LATE.has(replies[0]?.['code'])) accepted(replies);
   }
 
   async #view(workflowId: string, query?: { [field: string]: Json }): ReturnType<Hub['view']> {
