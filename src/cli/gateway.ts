@@ -3,7 +3,7 @@ import { connect, disconnect } from '../client/connect.ts';
 import { logToStderr } from '../dev/log.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { serveGateway } from '../gateway/server.ts';
-import { TokenFile, editTokens } from '../gateway/tokenStore.ts';
+import { TokenFile, editTokens, readTokens } from '../gateway/tokenStore.ts';
 import { DEFAULT_RATE, issue, type StoredToken } from '../gateway/tokens.ts';
 import { untilStopped } from './room.ts';
 import { port } from './ports.ts';
@@ -73,7 +73,7 @@ function tokenCommand(): Command {
     .description('list the tokens: id, agent, rooms, rights')
     .option(...file)
     .action(async (options: { tokens: string }) => {
-      for (const token of await editTokens(options.tokens, (known) => known)) console.log(lineOf(token));
+      for (const token of (await readTokens(options.tokens)).values()) console.log(lineOf(token));
     });
   const revoke = new Command('revoke')
     .description('end a token; a running gateway follows within a second, its streams at their next heartbeat')

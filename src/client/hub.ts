@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import type { Client } from '@temporalio/client';
 import type { Target } from '../envelope/address.ts';
 import type { Base, Envelope } from '../envelope/envelope.ts';
@@ -29,6 +30,8 @@ export class Hub {
   readonly #closing = new AbortController();
 
   private constructor(client: Client, taskQueue: string) {
+    // Each call under way listens for the end.
+    setMaxListeners(0, this.#closing.signal);
     const address = Hub.#addresses.get(client);
     this.#transport = address
       ? new HubTransport(address, this.#closing.signal)

@@ -1,10 +1,10 @@
-import { setMaxListeners } from 'node:events';
 import { z } from 'zod';
 import { received, type Received, type ReceiveArgs } from '../envelope/calls.ts';
 import { publicState, replies, type Base, type Envelope } from '../envelope/envelope.ts';
 import type { Json } from '../envelope/fields.ts';
 import { isRefusalCode, SynodError } from '../envelope/refusal.ts';
 import type { Target } from '../envelope/address.ts';
+import { linked } from './timing.ts';
 import type { Transport } from './transport.ts';
 
 /** A call that has no answer after so long, in milliseconds, is made again; the hub itself answers sooner. */
@@ -65,14 +65,13 @@ export class HubTransport implements Transport {
 
   async #post(path: string, call: object, signal?: AbortSignal): Promise<unknown> {
     const { url, token } = this.#address;
-    const end = AbortSignal.any([this.#closed, AbortSignal.timeout(SILENCE_MS), ...(signal ? [signal] : [])]);
-    setMaxListeners(0, end);
+    const end = linked([this.#closed, signal], SILENCE_MS);
     try {
       const answer = await fetch(new URL(path, url), {
         method: 'POST',
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
         body: JSON.stringify(call),
-        signal: end,
+        signal: end.signal,
       });
       const body: unknown = await answer.json();
       if (answer.ok) return body;
@@ -80,6 +79,8 @@ export class HubTransport implements Transport {
     } catch (cause) {
       if (cause instanceof HubFault || cause instanceof SynodError) throw cause;
       throw new HubFault(`the hub at ${url} does not answer`, { cause });
+    } finally {
+      end.release();
     }
   }
 }

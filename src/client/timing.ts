@@ -22,3 +22,30 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<boolean> 
     return false;
   }
 }
+
+/** A signal that fires with the first of some, or after `ms` milliseconds; `release` lets go of them. */
+export interface Linked {
+  readonly signal: AbortSignal;
+  release(): void;
+}
+
+/**
+ * Like `AbortSignal.any`, but it can be let go of: a signal that lives as long as the process would otherwise gather a
+ * trace of every call.
+ */
+export function linked(signals: readonly (AbortSignal | undefined)[], ms?: number): Linked {
+  const controller = new AbortController();
+  const abort = () => controller.abort();
+  const timer = ms === undefined ? undefined : setTimeout(abort, ms);
+  for (const signal of signals) {
+    if (signal?.aborted) abort();
+    signal?.addEventListener('abort', abort, { once: true });
+  }
+  return {
+    signal: controller.signal,
+    release() {
+      clearTimeout(timer);
+      for (const signal of signals) signal?.removeEventListener('abort', abort);
+    },
+  };
+}

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Client } from '@temporalio/client';
 import { Hub } from '../client/hub.ts';
@@ -44,6 +45,8 @@ export interface Gateway {
 export function createGateway(client: Client, options: GatewayOptions): Gateway {
   const hub = Hub.of(client, options.taskQueue ?? DEFAULT_TASK_QUEUE);
   const closing = new AbortController();
+  // Each request under way listens for the end.
+  setMaxListeners(0, closing.signal);
   const feeds = new Feeds(hub);
   const metrics = new Metrics(() => feeds.size);
   const services: Services = {

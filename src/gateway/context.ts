@@ -1,5 +1,6 @@
 import type { Context } from 'hono';
 import type { Hub } from '../client/hub.ts';
+import { linked, type Linked } from '../client/timing.ts';
 import type { Log } from '../dev/log.ts';
 import { Problem } from './errors.ts';
 import type { Feeds } from './feeds.ts';
@@ -36,9 +37,9 @@ export interface GatewayEnv {
 /** How long an answer may take that needs a workflow, in milliseconds, before the caller is told to come again. */
 export const PATIENCE_MS = 25_000;
 
-/** Fires when the caller has gone, or the gateway ends. */
-export function endOf(c: Context<GatewayEnv>, { closing }: Services): AbortSignal {
-  return AbortSignal.any([c.req.raw.signal, closing]);
+/** Fires when the caller has gone, or the gateway ends; to be released with the answer. */
+export function endOf(c: Context<GatewayEnv>, { closing }: Services): Linked {
+  return linked([c.req.raw.signal, closing]);
 }
 
 /** @throws Problem `unauthorized` where the caller's token is not for the room. */

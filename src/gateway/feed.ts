@@ -1,4 +1,5 @@
 import type { Hub } from '../client/hub.ts';
+import { linked } from '../client/timing.ts';
 import { EVERYONE, type LogEvent } from '../envelope/calls.ts';
 import { MAX_LOG_BYTES, MAX_LOG_ENTRIES, utf8Bytes } from '../envelope/limits.ts';
 
@@ -73,8 +74,10 @@ export class Feed {
   /** Resolves when all that was logged before the call, as far as this process knows, is here. */
   async ready(signal?: AbortSignal): Promise<void> {
     await Promise.race([this.#ready, ...(signal ? [aborted(signal)] : [])]);
-    if (this.head < this.#expected)
-      await this.#reaches(this.#expected, AbortSignal.timeout(OWN_WORDS_MS), ...(signal ? [signal] : []));
+    if (this.head >= this.#expected) return;
+    const due = linked([this.#closing.signal, signal], OWN_WORDS_MS);
+    await this.#reaches(this.#expected, due.signal);
+    due.release();
   }
 
   /** An agent of this process was told that something is logged as `seq`: who reads next must not miss it. */
@@ -152,10 +155,8 @@ export class Feed {
     this.#onIdle();
   }
 
-  async #reaches(seq: number, ...signals: AbortSignal[]): Promise<void> {
-    if (this.head >= seq) return;
-    const ended = AbortSignal.any([this.#closing.signal, ...signals]);
-    while (this.head < seq && !ended.aborted) await this.changed(ended);
+  async #reaches(seq: number, signal: AbortSignal): Promise<void> {
+    while (this.head < seq && !signal.aborted) await this.changed(signal);
   }
 
   async #begin(): Promise<void> {
@@ -163,7 +164,7 @@ export class Feed {
     if (!end) return;
     this.#exists = true;
     this.#clockOffsetMs = Date.parse(end.now) - Date.now();
-    await this.#reaches(end.head);
+    await this.#reaches(end.head, this.#closing.signal);
   }
 
   #take(event: LogEvent): void {

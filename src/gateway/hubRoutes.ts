@@ -53,15 +53,16 @@ export function hubRoutes(app: OpenAPIHono<GatewayEnv>, services: Services): voi
       throw new Problem('unauthorized', 'agents holds *, which is for operators');
     const feed = feeds.of(args.workflow_id);
     const release = feed.hold();
+    const end = endOf(c, services);
     try {
-      const end = endOf(c, services);
-      await withPatience(feed.ready(end), () => unavailable(`${args.workflow_id} does not answer: come again`));
+      await withPatience(feed.ready(end.signal), () => unavailable(`${args.workflow_id} does not answer: come again`));
       const after = args.after < 0 ? feed.head : args.after;
-      const found = await read(feed, new Set(args.agents), { ...args, after }, end, services.metrics);
+      const found = await read(feed, new Set(args.agents), { ...args, after }, end.signal, services.metrics);
       if (!feed.exists) throw new Problem('unknown', `there is no ${args.workflow_id}`);
       return c.json(found);
     } finally {
       release();
+      end.release();
     }
   });
 
@@ -69,8 +70,12 @@ export function hubRoutes(app: OpenAPIHono<GatewayEnv>, services: Services): voi
     const { workflow_id: workflowId, query } = parsed(viewCall, jsonOf(await c.req.text()));
     roomAt(c.get('token'), workflowId);
     const late = () => unavailable(`${workflowId} does not answer: come again`);
-    const view = await withPatience(hub.view(workflowId, query, endOf(c, services)), late);
-    return c.json({ view: view ?? null });
+    const end = endOf(c, services);
+    try {
+      return c.json({ view: (await withPatience(hub.view(workflowId, query, end.signal), late)) ?? null });
+    } finally {
+      end.release();
+    }
   });
 }
 

@@ -51,29 +51,21 @@ export function incoming(raw: unknown, room: string, token: StoredToken): Incomi
   if (!schema) throw new Problem('invalid_envelope', `type must be one of ${Object.keys(messageSchemas).join(', ')}`);
   if ('room' in given && given['room'] !== room)
     throw new Problem('invalid_envelope', `room names another room than ${room}`);
-  const { from = token.agent } = given;
+  // Only what is absent is filled in: null is a value.
+  const { id = randomUUID(), from = token.agent, ts = formatTimestamp(Date.now()) } = given;
   if (typeof from !== 'string' || !maySpeakFor(token, from))
     throw new Problem('unauthorized', `from is not ${token.agent}, which is who this token is for`);
   if (given['reply_to'] !== undefined)
     throw new Problem('unauthorized', 'reply_to is for workflows: here, read messages or the stream');
-  const message = parseMessage(
-    {
-      ...given,
-      id: given['id'] ?? randomUUID(),
-      from,
-      ts: given['ts'] ?? formatTimestamp(Date.now()),
-      max_hops: oneHopLess(given['max_hops']),
-    },
-    schema,
-  );
+  const message = parseMessage({ ...given, id, from, ts, max_hops: oneHopLess(given['max_hops']) }, schema);
   if (isRefusal(message)) throw new Problem(message.code, message.reason);
   return { message, target: targetOf(room, message) };
 }
 
 /** What is left for the next one; a gateway forwards. */
-function oneHopLess(value: unknown): unknown {
-  const hops = whole(0, 16).safeParse(value ?? DEFAULT_MAX_HOPS);
-  if (!hops.success || value === null) return value;
+function oneHopLess(value: unknown = DEFAULT_MAX_HOPS): unknown {
+  const hops = whole(0, 16).safeParse(value);
+  if (!hops.success) return value;
   if (hops.data > 1) return hops.data - 1;
   throw new Problem('hops_exhausted', 'max_hops leaves no hop for the gateway: the message goes no further');
 }

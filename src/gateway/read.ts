@@ -1,3 +1,4 @@
+import { linked } from '../client/timing.ts';
 import { EVERYONE } from '../envelope/calls.ts';
 import { formatTimestamp } from '../envelope/fields.ts';
 import { OPERATOR_PREFIX, type Envelope } from '../envelope/envelope.ts';
@@ -42,14 +43,18 @@ export async function read(
 ): Promise<Page> {
   const { after, limit } = query;
   if (!(await feed.covers(after, end))) return pageOf(feed, { events: [], next: feed.head, truncated: true });
-  const due = AbortSignal.any([end, AbortSignal.timeout(Math.ceil(query.wait_seconds * 1000))]);
-  for (;;) {
-    const found = feed.read(after, agents, limit);
-    const nothing = found.events.length === 0 && !found.truncated;
-    if (!nothing || query.wait_seconds === 0 || due.aborted) return pageOf(feed, found);
-    metrics.waits.inc();
-    await feed.changed(due);
-    metrics.waits.dec();
+  const due = linked([end], query.wait_seconds * 1000);
+  try {
+    for (;;) {
+      const found = feed.read(after, agents, limit);
+      const nothing = found.events.length === 0 && !found.truncated;
+      if (!nothing || query.wait_seconds === 0 || due.signal.aborted) return pageOf(feed, found);
+      metrics.waits.inc();
+      await feed.changed(due.signal);
+      metrics.waits.dec();
+    }
+  } finally {
+    due.release();
   }
 }
 

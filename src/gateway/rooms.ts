@@ -79,8 +79,7 @@ export function rooms(app: OpenAPIHono<GatewayEnv>, services: Services): void {
   app.openapi(readRoute, async (c) => {
     const { room } = c.req.valid('param');
     const { after, limit, wait_seconds, source } = c.req.valid('query');
-    const end = endOf(c, services);
-    const { feed, agents, release } = await opened(c, room, source, wait_seconds > 0);
+    const { feed, agents, end, release } = await opened(c, room, source, wait_seconds > 0);
     try {
       const found = await read(feed, agents, { after: cursorOf(feed, after), limit, wait_seconds }, end, metrics);
       if (!feed.exists) throw missing(room, source);
@@ -93,12 +92,12 @@ export function rooms(app: OpenAPIHono<GatewayEnv>, services: Services): void {
   app.openapi(streamRoute, async (c) => {
     const { room } = c.req.valid('param');
     const { after, source } = c.req.valid('query');
-    const { feed, agents, release } = await opened(c, room, source, true);
+    const { feed, agents, end, release } = await opened(c, room, source, true);
     const letGo = c.get('keepOpen')();
     const outgoing = c.env?.outgoing;
     try {
       const from = cursorOf(feed, c.req.header('last-event-id') ?? after);
-      await feed.covers(from, endOf(c, services));
+      await feed.covers(from, end);
       const stream = new EventStream({
         feed,
         agents,
@@ -144,17 +143,22 @@ export function rooms(app: OpenAPIHono<GatewayEnv>, services: Services): void {
     room: string,
     source: string,
     awaited: boolean,
-  ): Promise<{ feed: Feed; agents: ReadonlySet<string>; release: () => void }> {
+  ): Promise<{ feed: Feed; agents: ReadonlySet<string>; end: AbortSignal; release: () => void }> {
     const token = c.get('token');
     checkRoom(token, room);
     const feed = feeds.of(sourceTarget(room, source).workflowId);
-    const release = feed.hold();
+    const letGo = feed.hold();
+    const end = endOf(c, services);
+    const release = () => {
+      letGo();
+      end.release();
+    };
     try {
       const late = () => unavailable(`${source} of room ${room} does not answer: come again`);
-      await withPatience(feed.ready(endOf(c, services)), late);
+      await withPatience(feed.ready(end.signal), late);
       // Who waits may be early; who only asks is told.
       if (!feed.exists && !awaited) throw missing(room, source);
-      return { feed, agents: agentsOf(token), release };
+      return { feed, agents: agentsOf(token), end: end.signal, release };
     } catch (error) {
       release();
       throw error;

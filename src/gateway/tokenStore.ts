@@ -30,7 +30,7 @@ export class TokenFile implements TokenSource {
   /** @throws Error saying what to do, where the file is missing or malformed. */
   static async open(path: string, log: Log): Promise<TokenFile> {
     const file = new TokenFile(path, log);
-    file.#known = await read(path);
+    file.#known = await readTokens(path);
     file.#version = await versionOf(path);
     return file;
   }
@@ -52,7 +52,7 @@ export class TokenFile implements TokenSource {
     try {
       const version = await versionOf(this.#path);
       if (version === this.#version) return;
-      this.#known = await read(this.#path);
+      this.#known = await readTokens(this.#path);
       this.#version = version;
     } catch (error) {
       // Better the tokens of before than none: a file that somebody is writing is whole again soon.
@@ -66,7 +66,8 @@ async function versionOf(path: string): Promise<string> {
   return `${mtimeMs} ${size} ${ino}`;
 }
 
-async function read(path: string): Promise<Map<string, StoredToken>> {
+/** The tokens of a file, by id. @throws Error saying what to do, where it is missing or malformed. */
+export async function readTokens(path: string): Promise<Map<string, StoredToken>> {
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
     throw new Error(`there is no readable file of tokens at ${path}: synod gateway token add makes one`, { cause });
   });
