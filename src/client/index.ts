@@ -3,6 +3,7 @@ export { Agent, type AgentOptions, type Announced, type TaskOptions } from './ag
 export type { BarrierOptions, BarrierResult } from './barrier.ts';
 export type { OnRetry } from './channel.ts';
 export { connect, disconnect, type ConnectOptions } from './connect.ts';
+export type { CoordinateOptions, Directive, DirectiveOptions, Leadership } from './coordinate.ts';
 export type { DecisionResult, ProposalOptions, Tally } from './decide.ts';
 export { checkToken } from './fence.ts';
 export { LeaseLost } from './lease.ts';

@@ -13,7 +13,11 @@ export class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
 }
 
-const renewed = z.object({ type: z.enum(['task.renewed', 'lock.renewed']), lease_seconds: z.number() });
+const renewed = z.object({
+  type: z.enum(['task.renewed', 'lock.renewed', 'coordinator.alive']),
+  /** Absent where it never changes. */
+  lease_seconds: z.number().optional(),
+});
 
 /**
  * A lease that renews itself. It is counted from the moment at which it was asked for, on this process's own steady
@@ -97,7 +101,7 @@ export class Lease {
       if (this.#closed) return;
       const parsed = renewed.safeParse(answer);
       if (!parsed.success) return this.lose(`the renewal was refused: ${reasonOf(answer)}`);
-      this.#leaseMs = parsed.data.lease_seconds * 1000;
+      this.#leaseMs = (parsed.data.lease_seconds ?? this.#leaseMs / 1000) * 1000;
       this.#deadline = askedAt + this.#leaseMs;
       this.#watch();
     } catch (error) {

@@ -1,5 +1,13 @@
 import { Meeting, type BarrierOptions, type BarrierResult } from './barrier.ts';
 import { decide, type DecisionResult, type ProposalOptions } from './decide.ts';
+import {
+  coordinate,
+  onDirective,
+  type CoordinateOptions,
+  type Directive,
+  type DirectiveOptions,
+  type Leadership,
+} from './coordinate.ts';
 import type { Hub } from './hub.ts';
 import { lock, type Lock, type LockOptions } from './locks/lock.ts';
 import { roomTarget } from './targets.ts';
@@ -78,5 +86,28 @@ export class Room {
     body: (lock: Lock<Resource>) => Promise<Result>,
   ): Promise<Result> {
     return await lock(this.#hub, this.agent, this.name, resources, options, body);
+  }
+
+  /**
+   * Stands for election as the coordinator of a role, and leads whenever it is elected: `run` is given the epoch, a signal and
+   * a way to issue directives, while heartbeats are sent beside it. A `run` that ends because its signal has fired is called
+   * again with the next epoch that is won; one that returns by itself has resigned, and this resolves; what else it throws is thrown here.
+   * @throws SynodError `invalid_envelope` naming the field.
+   */
+  async coordinate(
+    role: string,
+    run: (leadership: Leadership) => Promise<void>,
+    options: CoordinateOptions = {},
+  ): Promise<void> {
+    await coordinate(this.#hub, this.agent, this.name, role, run, options);
+  }
+
+  /**
+   * Hears the directives of a role's coordinators in order, each once, over lost connections; those of an epoch older than the
+   * highest that was heard are dropped.
+   * @returns a function that ends it.
+   */
+  onDirective(role: string, handler: (directive: Directive) => void, options: DirectiveOptions = {}): () => void {
+    return onDirective(this.#hub, this.agent, this.name, role, handler, options);
   }
 }

@@ -49,3 +49,17 @@ export function linked(signals: readonly (AbortSignal | undefined)[], ms?: numbe
     },
   };
 }
+
+/** What the work comes to, or undefined where the signal fires first; how it ends then is nobody's concern. */
+export async function until<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  work.catch(() => undefined);
+  let onAbort: () => void = () => undefined;
+  const aborted = new Promise<undefined>((resolve) => (onAbort = () => resolve(undefined)));
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}

@@ -119,6 +119,20 @@ describe('coordinator.directive', () => {
     expect(logged).not.toHaveProperty('to');
   });
 
+  it('is logged whole or refused: what nobody could read binds nobody', () => {
+    const election = new ElectionDrive('bob');
+    const bare = { id: 'm2', ts: '', type: 'coordinator.directive', from: 'bob', epoch: 1 };
+    const room = 16 * 1024 - JSON.stringify({ ...bare, directive: '' }).length;
+    const codes = [0, 10, 20, 30, 40, 50, 60].map((less) => {
+      const directive = 'x'.repeat(room - less);
+      const [reply] = election.say('bob', 'directive', { epoch: 1, directive });
+      const [logged] = election.events();
+      expect(logged?.['directive']).toBe(reply?.type === 'error' ? undefined : directive);
+      return reply?.['code'];
+    });
+    expect(codes).toEqual(expect.arrayContaining(['over_limit', undefined]));
+  });
+
   it('is no heartbeat', () => {
     const election = new ElectionDrive('bob');
     election.at(25).say('bob', 'directive', { epoch: 1, directive: 'go' });

@@ -1,5 +1,6 @@
 import { coordinatorMessages, type CoordinatorMessage } from '../../envelope/coordinator.ts';
 import { toMilliseconds } from '../../envelope/fields.ts';
+import { fitsBytes, MAX_ENVELOPE_BYTES } from '../../envelope/limits.ts';
 import { refusal, type Refusal } from '../../envelope/refusal.ts';
 import type { Context, Decided, Decision, Outgoing, Protocol } from '../protocol.ts';
 import { rules } from '../protocol.ts';
@@ -126,7 +127,7 @@ function byLeader(
   leader: Leader,
   message: Message<'heartbeat' | 'directive' | 'resign'>,
   now: number,
-): Decided<ElectionState> {
+): Decision<ElectionState> {
   switch (message.type) {
     case 'coordinator.heartbeat':
       return {
@@ -138,8 +139,12 @@ function byLeader(
         verdict: ['alive', state.epoch],
         quiet: true,
       };
-    case 'coordinator.directive':
+    case 'coordinator.directive': {
+      const logged = JSON.stringify({ ...message, seq: Number.MAX_SAFE_INTEGER });
+      if (!fitsBytes(logged, MAX_ENVELOPE_BYTES))
+        return { refuse: refusal('over_limit', 'directive is too large to be logged whole') };
       return { state, verdict: ['accepted', state.epoch] };
+    }
     case 'coordinator.resign':
       return resign(state, leader.coordinator, now);
   }

@@ -1,0 +1,298 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { LogEvent } from '../envelope/calls.ts';
+import type { Base, Envelope } from '../envelope/envelope.ts';
+import { SynodError } from '../envelope/refusal.ts';
+import { Host } from '../host/host.ts';
+import { coordinatorElection } from '../protocols/election/protocol.ts';
+import { coordinate, onDirective, type Directive, type ElectionHub, type Leadership } from './coordinate.ts';
+import { LeaseLost } from './lease.ts';
+import type { Listener } from './reader.ts';
+import type * as timing from './timing.ts';
+
+const HEARTBEAT_SECONDS = 10;
+const LAPSE_MS = 3 * HEARTBEAT_SECONDS * 1_000;
+/** How long a message is under way. */
+const WAY_MS = 5;
+
+// The timers of node:timers/promises are real ones in any case.
+vi.mock('./timing.ts', async (original) => ({
+  ...(await original<typeof timing>()),
+  pause: async (ms: number, signal: AbortSignal) =>
+    await new Promise<boolean>((resolve) => {
+      if (signal.aborted) return resolve(false);
+      const timer = setTimeout(() => resolve(true), ms);
+      signal.addEventListener('abort', () => (clearTimeout(timer), resolve(false)), { once: true });
+    }),
+}));
+
+beforeEach(
+  () =>
+    void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] }),
+);
+afterEach(() => void vi.useRealTimers());
+
+/** An election in this process; what an agent that is cut off says waits, and it hears nothing. */
+class LocalHub implements ElectionHub {
+  readonly said: Base[] = [];
+  readonly log: LogEvent[] = [];
+  readonly #host = new Host(coordinatorElection, {
+    workflowId: 'synod:lab:coordinator:main',
+    room: 'lab',
+    config: {},
+    now: 0,
+  });
+  readonly #listeners = new Set<Listener>();
+  readonly #cutOff = new Map<string, (() => void)[]>();
+
+  constructor() {
+    setInterval(() => this.#changed(() => this.#host.tick(performance.now())), WAY_MS);
+  }
+
+  readonly send = async (_target: object, message: Base): Promise<Envelope[]> => {
+    const waiting = this.#cutOff.get(message.from);
+    if (waiting) await new Promise<void>((resolve) => waiting.push(resolve));
+    await new Promise((resolve) => setTimeout(resolve, WAY_MS));
+    this.said.push(message);
+    return this.#changed(() => this.#host.request([message], performance.now()).flat());
+  };
+
+  readonly readerOf = () => ({
+    listen: (listener: Listener) => {
+      this.#listeners.add(listener);
+      queueMicrotask(listener.onGap);
+      return () => void this.#listeners.delete(listener);
+    },
+  });
+
+  cut(agent: string): void {
+    this.#cutOff.set(agent, []);
+  }
+
+  heal(agent: string): void {
+    const waiting = this.#cutOff.get(agent) ?? [];
+    this.#cutOff.delete(agent);
+    for (const resolve of waiting) resolve();
+  }
+
+  view(field: string): unknown {
+    return this.#host.view(undefined, performance.now())[field];
+  }
+
+  /** Tells what has been logged to those who hear it. */
+  #changed<T>(change: () => T): T {
+    const result = change();
+    const args = { agents: ['*'], after: this.log.length, wait_seconds: 0, limit: 200 };
+    this.#host.receive(args, performance.now(), ({ events }) => {
+      this.log.push(...events);
+      for (const event of events)
+        for (const listener of this.#listeners) if (!this.#cutOff.has(listener.agent)) listener.onEvent(event);
+    });
+    return result;
+  }
+}
+
+/** What a candidate was given, epoch by epoch; each `run` lasts until its signal fires or `finish` is called. */
+function candidate(hub: LocalHub, agent: string) {
+  const led: Leadership[] = [];
+  const stop = new AbortController();
+  let finish: (error?: Error) => void = () => undefined;
+  const run = async (leadership: Leadership) => {
+    led.push(leadership);
+    await new Promise<void>((resolve, reject) => {
+      finish = (error) => (error ? reject(error) : resolve());
+      leadership.signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+  };
+  const options = { heartbeatSeconds: HEARTBEAT_SECONDS, signal: stop.signal };
+  const ended = coordinate(hub, agent, 'lab', 'main', run, options);
+  const failed = ended.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  return { led, ended, failed, stop, finish: (error?: Error) => finish(error) };
+}
+
+const pass = async (ms: number) => void (await vi.advanceTimersByTimeAsync(ms));
+const types = (hub: LocalHub) => hub.log.map(({ envelope }) => envelope.type);
+
+it('leads at once where nobody else does, and goes on for as long as it is heard', async () => {
+  const hub = new LocalHub();
+  const { led } = candidate(hub, 'ann');
+  await pass(10 * WAY_MS);
+  expect(led).toMatchObject([{ room: 'lab', role: 'main', epoch: 1 }]);
+  const directive = led[0]?.directive({ sort: 'letters' });
+  await pass(WAY_MS);
+  await directive;
+  expect(hub.log.at(-2)?.envelope).toMatchObject({
+    type: 'coordinator.directive',
+    epoch: 1,
+    directive: { sort: 'letters' },
+  });
+  await pass(4 * LAPSE_MS);
+  expect(led).toHaveLength(1);
+  expect(led[0]?.signal.aborted).toBe(false);
+});
+
+it('waits while another leads, and says within every heartbeat that it is still active', async () => {
+  const hub = new LocalHub();
+  candidate(hub, 'bob');
+  await pass(10 * WAY_MS);
+  const { led } = candidate(hub, 'ann');
+  await pass(20 * HEARTBEAT_SECONDS * 1_000);
+  const joins = hub.said.filter(({ type, from }) => type === 'coordinator.join' && from === 'ann');
+  expect(joins.length).toBeGreaterThanOrEqual(20);
+  expect(new Set(joins.map(({ id }) => id)).size).toBe(joins.length);
+  // It has never lapsed: only its first join is logged.
+  expect(hub.log.filter(({ envelope }) => envelope.type === 'coordinator.join')).toHaveLength(2);
+  expect(led).toEqual([]);
+});
+
+it('is told no later than the others that its leadership is over, and stands again', async () => {
+  const hub = new LocalHub();
+  const bob = candidate(hub, 'bob');
+  await pass(10 * WAY_MS);
+  const ann = candidate(hub, 'ann');
+  await pass(25_000);
+  hub.cut('bob');
+  const lost = new Promise<string[]>((resolve) =>
+    bob.led[0]?.signal.addEventListener('abort', () => resolve(types(hub)), { once: true }),
+  );
+  await pass(LAPSE_MS);
+  expect(await lost).not.toContain('coordinator.lost');
+  expect(bob.led[0]?.signal.reason).toBeInstanceOf(LeaseLost);
+  await expect(bob.led[0]?.directive('too late')).rejects.toBeInstanceOf(LeaseLost);
+  expect(ann.led).toMatchObject([{ epoch: 2 }]);
+  hub.heal('bob');
+  await pass(HEARTBEAT_SECONDS * 1_000);
+  ann.finish();
+  await pass(10 * WAY_MS);
+  await ann.ended;
+  await pass(10 * WAY_MS);
+  expect(bob.led.map(({ epoch }) => epoch)).toEqual([1, 3]);
+  expect(bob.led[1]?.signal.aborted).toBe(false);
+});
+
+it('does not lead by a heartbeat whose answer comes too late', async () => {
+  const hub = new LocalHub();
+  const { led } = candidate(hub, 'ann');
+  hub.cut('ann');
+  await pass(2 * LAPSE_MS);
+  hub.heal('ann');
+  await pass(10 * WAY_MS);
+  expect(led.filter(({ signal }) => !signal.aborted).map(({ epoch }) => epoch)).toEqual([
+    hub.view('coordinator') === 'ann' ? hub.view('epoch') : undefined,
+  ]);
+});
+
+it('stops at once when the log says that the epoch is over', async () => {
+  const hub = new LocalHub();
+  const { led } = candidate(hub, 'ann');
+  await pass(10 * WAY_MS);
+  const resign = { type: 'coordinator.resign', id: 'elsewhere', from: 'ann', ts: '', epoch: 1 };
+  void hub.send({}, resign);
+  await pass(WAY_MS);
+  expect(led[0]?.signal.aborted).toBe(true);
+});
+
+it('stops at once when a directive is refused', async () => {
+  const hub = new LocalHub();
+  const { led } = candidate(hub, 'ann');
+  await pass(10 * WAY_MS);
+  // The log is slow to tell it.
+  const { send } = hub;
+  vi.spyOn(hub, 'send').mockImplementation(async (target, message) =>
+    message.type === 'coordinator.directive'
+      ? await send(target, { ...message, from: 'zoe' })
+      : await send(target, message),
+  );
+  const refused = led[0]?.directive('go').catch((error: unknown) => error);
+  await pass(WAY_MS);
+  expect(await refused).toMatchObject({ name: 'SynodError', code: 'not_holder' });
+  expect(led[0]?.signal.aborted).toBe(true);
+});
+
+it('that is waited for no answer: a directive ends with the leadership', async () => {
+  const hub = new LocalHub();
+  const { led } = candidate(hub, 'ann');
+  await pass(10 * WAY_MS);
+  hub.cut('ann');
+  const directive = led[0]?.directive('go').catch((error: unknown) => error);
+  await pass(LAPSE_MS);
+  expect(await directive).toBeInstanceOf(LeaseLost);
+});
+
+it('has resigned when it returns by itself', async () => {
+  const hub = new LocalHub();
+  const ann = candidate(hub, 'ann');
+  await pass(10 * WAY_MS);
+  const bob = candidate(hub, 'bob');
+  await pass(10 * WAY_MS);
+  ann.finish();
+  await pass(10 * WAY_MS);
+  await ann.ended;
+  await pass(10 * WAY_MS);
+  expect(types(hub)).toContain('coordinator.resigned');
+  expect(bob.led).toMatchObject([{ epoch: 2 }]);
+  await pass(LAPSE_MS);
+  expect(ann.led).toHaveLength(1);
+});
+
+it('that throws has left, and the error is told', async () => {
+  const hub = new LocalHub();
+  const ann = candidate(hub, 'ann');
+  await pass(10 * WAY_MS);
+  ann.finish(new Error('no ink'));
+  await pass(10 * WAY_MS);
+  expect(await ann.failed).toMatchObject({ message: 'no ink' });
+  expect(hub.view('status')).toBe('vacant');
+});
+
+it('that is stopped leaves, whether it leads or stands', async () => {
+  const hub = new LocalHub();
+  const ann = candidate(hub, 'ann');
+  await pass(10 * WAY_MS);
+  const bob = candidate(hub, 'bob');
+  await pass(10 * WAY_MS);
+  bob.stop.abort();
+  await pass(10 * WAY_MS);
+  await bob.ended;
+  expect(hub.view('candidate_count')).toBe(1);
+  ann.stop.abort();
+  await pass(10 * WAY_MS);
+  await ann.ended;
+  expect(ann.led[0]?.signal.aborted).toBe(true);
+  expect(hub.view('status')).toBe('vacant');
+});
+
+it('refuses a bad heartbeat or role by the name of the field', async () => {
+  const hub = new LocalHub();
+  const run = async () => undefined;
+  await expect(coordinate(hub, 'ann', 'lab', 'main', run, { heartbeatSeconds: 301 })).rejects.toThrow(
+    /heartbeat_seconds/,
+  );
+  await expect(coordinate(hub, 'ann', 'lab', '', run)).rejects.toBeInstanceOf(SynodError);
+  expect(hub.said).toEqual([]);
+});
+
+it('hears directives in order with their epochs, and drops those of an older one', () => {
+  const heard: Directive[] = [];
+  let listener: Listener | undefined;
+  const hub: ElectionHub = {
+    send: async () => [],
+    readerOf: () => ({ listen: (each) => ((listener = each), () => undefined) }),
+  };
+  onDirective(hub, 'ann', 'lab', 'main', (directive) => heard.push(directive), { epoch: 2 });
+  const say = (seq: number, epoch: number, type = 'coordinator.directive') =>
+    listener?.onEvent({
+      seq,
+      envelope: { type, id: `m${seq}`, from: 'bob', ts: '', epoch, directive: seq, coordinator: 'x' },
+    });
+  say(1, 1);
+  say(2, 2);
+  say(3, 3, 'coordinator.elected');
+  say(4, 2);
+  say(5, 3);
+  say(6, 4);
+  say(7, 3);
+  expect(heard).toEqual([2, 5, 6].map((seq) => ({ seq, epoch: seq === 2 ? 2 : seq - 2, from: 'bob', directive: seq })));
+});
