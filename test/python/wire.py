@@ -37,7 +37,7 @@ class Wire:
             "task_queue": "synod",
             "id_conflict_policy": WorkflowIDConflictPolicy.USE_EXISTING,
             "id_reuse_policy": WorkflowIDReusePolicy.ALLOW_DUPLICATE
-            if type == "room"
+            if type in ("room", "coordinatorElection")
             else WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
         }
 
@@ -77,6 +77,10 @@ class Wire:
 
 def task(client: Client, room: str, task_id: str, config: dict | None = None) -> Wire:
     return Wire(client, "taskLease", f"synod:{room}:task:{task_id}", room, config)
+
+
+def coordinator(client: Client, room: str, role: str) -> Wire:
+    return Wire(client, "coordinatorElection", f"synod:{room}:coordinator:{role}", room)
 
 
 def room(client: Client, name: str) -> Wire:
