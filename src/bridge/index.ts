@@ -9,7 +9,10 @@ export {
   type PostOptions,
   type SentPost,
 } from './adapter.ts';
+export { agentpubAdapter, type AgentpubOptions } from './adapters/agentpub.ts';
 export { consoleAdapter, type ConsoleOptions } from './adapters/console.ts';
+export { discordAdapter, type DiscordOptions } from './adapters/discord.ts';
 export { matrixAdapter, type MatrixOptions } from './adapters/matrix.ts';
+export { slackAdapter, type SlackOptions } from './adapters/slack.ts';
 export { runBridge, type BridgeOptions } from './bridge.ts';
 export { consoleLine, type ConsoleFormat } from './console.ts';

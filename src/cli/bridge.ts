@@ -1,43 +1,26 @@
 import { Command, InvalidArgumentError } from 'commander';
-import type { ChatAdapter } from '../bridge/adapter.ts';
-import { consoleAdapter } from '../bridge/adapters/console.ts';
-import { matrixAdapter } from '../bridge/adapters/matrix.ts';
 import { runBridge } from '../bridge/bridge.ts';
 import { connect, disconnect } from '../client/connect.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { MAX_BRIDGE_LEASE_SECONDS } from '../envelope/bridge.ts';
+import { chatOf, withChatOptions, type ChatOptions } from './chats.ts';
 
 /** How long a bridge that is stopped may take to end in order, in milliseconds: as long as a chat may take to answer. */
 const STOP_MS = 20_000;
 
-interface Options {
+interface Options extends ChatOptions {
   readonly room: string;
-  readonly matrixUrl?: string;
-  readonly matrixRoom?: string;
-  readonly console?: boolean;
   readonly interval: number;
   readonly lease: number;
   readonly fromNow?: boolean;
   readonly taskQueue: string;
 }
 
-/** What each chat needs; the first one whose options are given is it. Tokens come from the environment, never from options. */
-const CHATS: readonly ((options: Options) => ChatAdapter | undefined)[] = [
-  ({ matrixUrl: url, matrixRoom: room }) => {
-    if (url === undefined && room === undefined) return undefined;
-    if (url === undefined || room === undefined) throw new Error('--matrix-url and --matrix-room go together');
-    return matrixAdapter({ url, room, token: secret('SYNOD_MATRIX_TOKEN', "the bot's access token") });
-  },
-  ({ console: wanted }) => (wanted ? consoleAdapter() : undefined),
-];
-
 export function bridgeCommand(): Command {
-  return new Command('bridge')
+  const command = new Command('bridge')
     .description('mirror a room to a chat; prints "ready" when it runs, stops cleanly on SIGTERM')
-    .requiredOption('--room <room>', 'the room to mirror')
-    .option('--matrix-url <url>', 'homeserver; the token of the bot is read from SYNOD_MATRIX_TOKEN', url)
-    .option('--matrix-room <id>', 'id of the Matrix room (!…), which the bot has joined')
-    .option('--console', 'print it instead')
+    .requiredOption('--room <room>', 'the room to mirror');
+  return withChatOptions(command)
     .option(
       '--interval <seconds>',
       'one post an agent in so many seconds; more is joined; 0: each entry at once',
@@ -52,8 +35,7 @@ export function bridgeCommand(): Command {
       '\nSeveral may run for one chat: one posts, the others stand by. Whichever goes on begins where the last one stopped.',
     )
     .action(async (options: Options) => {
-      const adapter = CHATS.map((chat) => chat(options)).find((chat) => chat !== undefined);
-      if (!adapter) throw new Error('no chat is named: give --matrix-url and --matrix-room, or --console');
+      const adapter = await chatOf(options);
       const stop = new AbortController();
       for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort());
       const client = await connect();
@@ -81,17 +63,6 @@ export function bridgeCommand(): Command {
       }
       console.error('synod: stopped');
     });
-}
-
-function secret(variable: string, what: string): string {
-  const value = process.env[variable];
-  if (value === undefined || value === '') throw new Error(`${variable} must hold ${what}`);
-  return value;
-}
-
-function url(value: string): string {
-  if (!URL.canParse(value) || !/^https?:/.test(value)) throw new InvalidArgumentError('must be a URL of http or https');
-  return value;
 }
 
 function interval(value: string): number {
