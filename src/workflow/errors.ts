@@ -18,3 +18,31 @@ export function refused({ code, reason }: Refusal): ApplicationFailure {
 export function refusalIn(envelope: Envelope | undefined): Refusal | undefined {
   return refusedEnvelope.safeParse(envelope).data;
 }
+
+/** A lock was not granted, at last. Its `type` as a failure is `LockDenied`; its `details` hold the fields below. */
+export class LockDenied extends ApplicationFailure {
+  /** `busy`: tried in vain. `timeout`: waited in vain, and all that the agent held was released. `held`: the agent holds a part of it already. */
+  readonly reason: string;
+  readonly resources: readonly string[];
+  /** The ids of the locks that the agent had to give up. */
+  readonly released: readonly string[];
+
+  constructor(resources: readonly string[], { reason, released }: { reason: string; released: readonly string[] }) {
+    super(`the lock on ${resources.join(', ')} was denied: ${reason}`, 'LockDenied', false, [
+      { reason, resources, released },
+    ]);
+    this.reason = reason;
+    this.resources = resources;
+    this.released = released;
+  }
+}
+
+/** A lock was lost while the body ran. Its `type` as a failure is `LockLost`. */
+export class LockLost extends ApplicationFailure {
+  readonly resources: readonly string[];
+
+  constructor(resources: readonly string[], reason: string) {
+    super(`the lock on ${resources.join(', ')} was lost: ${reason}`, 'LockLost', false, [{ resources, reason }]);
+    this.resources = resources;
+  }
+}

@@ -3,6 +3,8 @@ import '../../workflows/preload.ts';
 
 export { openBarrier, type BarrierOptions, type BarrierOutcome, type OpenedBarrier } from './barrier.ts';
 export { decide, type DecisionOutcome, type ProposalOptions } from './decide.ts';
+export { LockDenied, LockLost } from './errors.ts';
+export { withLock, withPermit, type Lock, type LockOptions, type Permit, type PermitOptions } from './lock.ts';
 export type { Opened } from './opening.ts';
 export type { SpeakerOptions } from './speaker.ts';
 export { announceTask, type AnnouncedTask, type TaskOptions, type TaskOutcome } from './task.ts';

@@ -2,16 +2,18 @@
 
 /** A workflow of the user's own. */
 const OWN_WORKFLOW = `
-import { announceTask, type TaskOutcome } from 'synod/workflow';
+import { announceTask, withLock, type TaskOutcome } from 'synod/workflow';
 
 export async function greet(name: string): Promise<string> {
   return 'Hello, ' + name;
 }
 
 export async function delegate(room: string): Promise<TaskOutcome['type']> {
-  const task = await announceTask(room, { task_id: 'delegated', title: 'Count', linger_seconds: 1 });
-  const outcome = await task.outcome();
-  return outcome.type;
+  return await withLock(['report'], { room, type: 'exclusive' }, async ({ tokens }) => {
+    const task = await announceTask(room, { task_id: 'delegated', title: 'Count', input: tokens.report, linger_seconds: 1 });
+    const outcome = await task.outcome();
+    return outcome.type;
+  });
 }
 `;
 

@@ -37,7 +37,7 @@ class Wire:
             "task_queue": "synod",
             "id_conflict_policy": WorkflowIDConflictPolicy.USE_EXISTING,
             "id_reuse_policy": WorkflowIDReusePolicy.ALLOW_DUPLICATE
-            if type in ("room", "coordinatorElection")
+            if type in ("room", "coordinatorElection", "lockManager")
             else WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
         }
 
@@ -81,6 +81,10 @@ def task(client: Client, room: str, task_id: str, config: dict | None = None) ->
 
 def coordinator(client: Client, room: str, role: str) -> Wire:
     return Wire(client, "coordinatorElection", f"synod:{room}:coordinator:{role}", room)
+
+
+def locks(client: Client, room: str) -> Wire:
+    return Wire(client, "lockManager", f"synod:{room}:locks", room)
 
 
 def room(client: Client, name: str) -> Wire:

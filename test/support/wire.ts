@@ -27,10 +27,11 @@ const result = z.object({
 export type Result = z.infer<typeof result>;
 const view = z.record(z.string(), z.unknown());
 
-export type WorkflowType = 'taskLease' | 'coordinatorElection' | 'quorumProposal' | 'barrier' | 'room' | 'chatLedger';
+export type WorkflowType =
+  'taskLease' | 'coordinatorElection' | 'quorumProposal' | 'barrier' | 'lockManager' | 'room' | 'chatLedger';
 
 /** What never completes by itself. */
-const LASTING: ReadonlySet<WorkflowType> = new Set(['coordinatorElection', 'room', 'chatLedger']);
+const LASTING: ReadonlySet<WorkflowType> = new Set(['coordinatorElection', 'lockManager', 'room', 'chatLedger']);
 
 export interface ReceiveArgs {
   readonly reader?: string;

@@ -1,0 +1,87 @@
+import * as wf from '@temporalio/workflow';
+import { LockDenied, withLock, withPermit, type LockOptions, type PermitOptions } from '../../src/workflow/index.ts';
+
+export const go = wf.defineSignal('go');
+
+/** What a user's workflow saw of a lock. */
+export interface Seen {
+  readonly lockId: string;
+  readonly token: number;
+  /** In Temporal's time. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Holds a lock for a time, or until it is told to go on where that is 0. */
+export async function holder(resource: string, options: LockOptions, forMs: number): Promise<Seen> {
+  let told = false;
+  wf.setHandler(go, () => void (told = true));
+  return await withLock([resource], options, async ({ lockId, tokens }) => {
+    const from = Date.now();
+    if (forMs > 0) await wf.sleep(forMs);
+    else await wf.condition(() => told);
+    return { lockId, token: tokens[resource] ?? 0, from, to: Date.now() };
+  });
+}
+
+/** Throws while it holds a lock. */
+export async function thrower(resource: string, options: LockOptions): Promise<void> {
+  await withLock([resource], options, async () => {
+    await wf.sleep(10);
+    throw wf.ApplicationFailure.nonRetryable('thrown in the body', 'thrown');
+  });
+}
+
+/** Continues as new inside the body, and in its last run tells whether the lock could be had again at once. */
+export async function renewing(resource: string, options: LockOptions, runs: number): Promise<string> {
+  return await withLock([resource], { ...options, waitSeconds: 0 }, async ({ lockId }) =>
+    runs > 1 ? await wf.continueAsNew<typeof renewing>(resource, options, runs - 1) : lockId,
+  );
+}
+
+/** Asks for more inside a lock, for a part of it, and for the same in another branch. */
+export async function nested(options: LockOptions): Promise<Record<string, string | number>> {
+  return await withLock(['a', 'b'], options, async (outer) => {
+    const inner = await withLock(['a'], { ...options, type: 'read' }, async (lock) => lock);
+    const more = await withLock(['c'], options, async (lock) => lock.lockId);
+    await wf.sleep(1);
+    return { outer: outer.lockId, inner: inner.lockId, more, a: outer.tokens.a, innerA: inner.tokens.a };
+  });
+}
+
+/** Tells why it was denied, and how long it has tried. */
+export async function denied(resource: string, options: LockOptions): Promise<{ reason: string; ms: number }> {
+  const from = Date.now();
+  try {
+    await withLock([resource], options, async () => undefined);
+    return { reason: 'granted', ms: Date.now() - from };
+  } catch (error) {
+    if (error instanceof LockDenied) return { reason: error.reason, ms: Date.now() - from };
+    throw error;
+  }
+}
+
+/** Runs some bodies at once, each under a permit; how many were inside together at most. */
+export async function crowd(resource: string, options: PermitOptions, size: number): Promise<number> {
+  let inside = 0;
+  let most = 0;
+  await Promise.all(
+    Array.from({ length: size }, async (_, i) =>
+      withPermit(resource, { ...options, agent: `member-${i}` }, async ({ token }) => {
+        if (token === 0) throw wf.ApplicationFailure.nonRetryable('a permit without a token');
+        inside += 1;
+        most = Math.max(most, inside);
+        await wf.sleep(100);
+        inside -= 1;
+      }),
+    ),
+  );
+  return most;
+}
+
+/** Every signal to it is lost. */
+export async function unanswered(resource: string, options: LockOptions): Promise<number> {
+  const lock = withLock([resource], options, async ({ tokens }) => tokens[resource] ?? 0);
+  wf.setHandler(wf.defineSignal('synod.reply'), () => undefined);
+  return await lock;
+}
