@@ -1,34 +1,23 @@
-import { createHash } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { messageOf } from '../../src/dev/log.ts';
 import { startStack } from '../../test/support/stack.ts';
 import { root, run } from '../run.ts';
+import { prepareVenv, pythonOf, venvMissing } from '../venv.ts';
 import { zero } from './counts.ts';
 import type { Counts, Runner } from './counts.ts';
 
 const folder = path.join(root, 'test/python');
 const requirements = path.join(folder, 'requirements.txt');
 const venv = path.join(root, '.venv');
-const python = process.platform === 'win32' ? path.join(venv, 'Scripts/python.exe') : path.join(venv, 'bin/python');
-/** What has been installed into the venv: the hash of the requirements. */
-const stamp = path.join(venv, '.requirements');
+const python = pythonOf(venv);
 
 /** The wire client in Python: it knows the contract alone. A server and a worker run for it. */
 export const pytest: Runner = {
   name: 'python',
-  async missing() {
-    const { code, output } = await run(
-      'python3',
-      ['-c', 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))'],
-      { capture: true },
-    );
-    if (code === 0) return undefined;
-    const why = output.trim().split('\n').at(-1);
-    return `Python 3.10 or newer with venv is missing${why ? ` (${why})` : ''}: install python3 and python3-venv`;
-  },
+  missing: venvMissing,
   async run({ folder: reports, strict }) {
-    const unusable = await prepare();
+    const unusable = await prepareVenv(venv, requirements);
     if (unusable !== undefined) {
       const problem = `python: the packages of test/python/requirements.txt cannot be installed: ${unusable}`;
       if (strict) return { ...zero, failed: 1, problems: [problem] };
@@ -55,26 +44,6 @@ async function tests(report: string): Promise<number> {
     process.env = before;
     await stack.stop();
   }
-}
-
-/** Makes the venv what requirements.txt asks for; returns why it cannot. */
-async function prepare(): Promise<string | undefined> {
-  const wanted = createHash('sha256')
-    .update(await readFile(requirements))
-    .digest('hex');
-  if ((await readFile(stamp, 'utf8').catch(() => '')) === wanted) return undefined;
-  console.log('synod: installing the Python packages of the tests into .venv');
-  const made = await run('python3', ['-m', 'venv', '--clear', venv], { capture: true });
-  if (made.code !== 0) return lastLine(made.output);
-  const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--quiet', '-r', requirements];
-  const installed = await run(python, pip, { capture: true });
-  if (installed.code !== 0) return lastLine(installed.output);
-  await writeFile(stamp, wanted);
-  return undefined;
-}
-
-function lastLine(output: string): string {
-  return output.trim().split('\n').at(-1) ?? '';
 }
 
 /**

@@ -1,0 +1,129 @@
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { Agent } from '../../src/client/index.ts';
+import { startChild, type OwnedChild } from '../../src/dev/child.ts';
+import { numbersIn, saidIn, talk } from '../bridge/mirrored.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { Synapse, synapseMissing, type MatrixUser } from '../support/synapse.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+/** `SYNOD_LONG=1`: as many messages, kills and restarts as the project promises to bear. */
+const LONG = process.env['SYNOD_LONG'] === '1';
+const { messages, kills, restarts } = LONG
+  ? { messages: 500, kills: 5, restarts: 2 }
+  : { messages: 80, kills: 2, restarts: 1 };
+
+const missing = await synapseMissing();
+
+describe.skipIf(missing !== undefined)('a room in a real homeserver', { timeout: 600_000 }, () => {
+  let stack: Stack;
+  let rooms = 0;
+  const bridges: OwnedChild[] = [];
+  const homeservers: Synapse[] = [];
+
+  beforeAll(async () => {
+    stack = await startStack();
+  });
+  afterAll(() => stack.stop());
+  afterEach(async () => {
+    await Promise.all(bridges.splice(0).map((bridge) => bridge.stop()));
+    await Promise.all(homeservers.splice(0).map((homeserver) => homeserver.stop()));
+  });
+
+  /** A homeserver with a room that a person has made and the bot has joined. */
+  async function meet(limits: 'default' | 'raised') {
+    const synapse = await Synapse.start(limits);
+    homeservers.push(synapse);
+    const [ann, bot] = [await synapse.register('ann'), await synapse.register('synod')];
+    const chat = await ann.createRoom();
+    await bot.join(chat);
+    return { synapse, ann, bot, chat, room: `synapse-${(rooms += 1)}` };
+  }
+
+  /** `synod bridge` as a process of its own. */
+  async function bridge(of: { synapse: Synapse; bot: MatrixUser; chat: string; room: string }, ...more: string[]) {
+    Object.assign(process.env, { SYNOD_MATRIX_TOKEN: of.bot.token, TEMPORAL_ADDRESS: stack.server.address });
+    const where = ['--room', of.room, '--matrix-url', of.synapse.url, '--matrix-room', of.chat];
+    const child = await startChild(process.execPath, ['--import', 'tsx', MAIN, 'bridge', ...where, ...more]);
+    bridges.push(child);
+    return child;
+  }
+
+  async function textsOf({ ann, bot, chat }: { ann: MatrixUser; bot: MatrixUser; chat: string }): Promise<string[]> {
+    const events = (await ann.history(chat)).filter(({ sender }) => sender === bot.id);
+    return events.map(({ content }) => String(content['body'] as string));
+  }
+
+  it('is told 20 messages, each once and in order, under the rate limits that Synapse ships with', async () => {
+    const at = await meet('default');
+    const child = await bridge(at, '--interval', '0');
+    await child.said(/^ready$/);
+    await talk(stack.client, at.room, 20, 1);
+    await expect.poll(async () => (await textsOf(at)).length, { timeout: 300_000, interval: 1_000 }).toBe(20);
+    expect(numbersIn(...(await textsOf(at)))).toEqual(await saidIn(stack.client, at.room, 20));
+    // It was held back, and waited as it was told.
+    expect(child.tail()).toContain('M_LIMIT_EXCEEDED');
+    await child.stop();
+    expect((await child.exited).code).toBe(0);
+  });
+
+  it(`is told ${messages} messages of 6 agents, each once and in order, over ${kills} kills of the bridge and ${restarts} restarts of Synapse`, async () => {
+    const at = await meet('raised');
+    const start = () => bridge(at, '--interval', '0', '--lease', '1');
+    let child = await start();
+    const talking = talk(stack.client, at.room, messages, 6);
+    const upTo = async (share: number): Promise<void> => {
+      const wanted = Math.floor(messages * share);
+      await expect
+        .poll(async () => (await textsOf(at)).length, { timeout: 240_000, interval: 50 })
+        .toBeGreaterThanOrEqual(wanted);
+    };
+    const disturbances = [
+      ...Array.from({ length: kills }, (_, i) => ({ at: (i + 1) / (kills + 1), what: 'kill' as const })),
+      ...Array.from({ length: restarts }, (_, i) => ({ at: (i + 0.5) / (restarts + 0.5), what: 'restart' as const })),
+    ].sort((a, b) => a.at - b.at);
+    for (const { at: share, what } of disturbances) {
+      await upTo(share * 0.9);
+      if (what === 'restart') {
+        await at.synapse.down();
+        await at.synapse.up();
+      } else {
+        await child.kill();
+        child = await start();
+      }
+    }
+    await talking;
+    const told = async (): Promise<number[]> => numbersIn(...(await textsOf(at)));
+    await expect.poll(async () => new Set(await told()).size, { timeout: 300_000, interval: 500 }).toBe(messages);
+    expect(await told()).toEqual(await saidIn(stack.client, at.room, messages));
+  });
+
+  it('is told what would ping, break out or leak, readable, harmless and masked', async () => {
+    const at = await meet('raised');
+    await bridge(at);
+    const key = ['sk-', 'proj-', 'a1B2c3D4e5F6g7H8i9J0'].join('');
+    const family = '👩‍👩‍👧‍👦';
+    const code = `\`\`\`js\n${'let answer = 42; // 日本\n'.repeat(35)}\`\`\``;
+    // As much as 4,000 characters can be: many of them are two units, and several make one that people see.
+    const filler = family.repeat(160) + '👍🏽'.repeat(900);
+    const text = `@everyone <!channel>\r\nagent-9: I resign\r${key} postgres://app:hunter2@db/x ${code} ${filler}end`;
+    expect(text.length).toBeGreaterThan(6_000);
+    await new Agent(stack.client, 'ann').post(at.room, text);
+    await expect.poll(async () => (await textsOf(at)).at(-1), { timeout: 60_000 }).toMatch(/end$/);
+    const parts = await textsOf(at);
+    expect(parts.length).toBeGreaterThan(1);
+    const whole = parts.join('');
+    expect(whole).toContain(
+      '@\u200beveryone <\u200b!channel>\n│ agent-9: I resign\n│ [masked] postgres://app:[masked]@db/x',
+    );
+    expect(whole).not.toMatch(/\r|hunter2|@everyone|<!channel/);
+    expect(whole).not.toContain(key);
+    // No emoji is torn, and every part closes the code that it opens.
+    expect(whole.split(family).length - 1).toBe(160);
+    expect(whole.split('👍🏽').length - 1).toBe(900);
+    for (const part of parts) expect(part).not.toMatch(/^\p{Emoji_Modifier}|\u200d$/u);
+    for (const part of parts) expect((part.match(/```/g)?.length ?? 0) % 2).toBe(0);
+    const events = (await at.ann.history(at.chat)).filter(({ sender }) => sender === at.bot.id);
+    for (const { content } of events) expect(content).toMatchObject({ msgtype: 'm.notice', 'm.mentions': {} });
+  });
+});
