@@ -2,7 +2,7 @@ import { readFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { AGENTS, DOOMED, SLEEPY, type Stage } from './stage.ts';
 import { Company } from './company.ts';
-import { Crew } from './crew.ts';
+import { Crew, type FromAgent } from './crew.ts';
 import { Fates, fired, type Fate } from './fates.ts';
 import { readReport } from './report.ts';
 import { ResultStore } from './store.ts';
@@ -32,10 +32,15 @@ export async function actWithout(stage: Stage): Promise<Damage> {
   const fates = new Fates({ [DOOMED]: 'kill', [SLEEPY]: 'stop' }, AGENTS.length, files.length);
   const done = new Map(AGENTS.map((id) => [id, new AbortController()]));
   const company = new Company(AGENTS);
-  const fate = async (agent: string, taskId: string): Promise<Fate> => {
+  const hear = async (agent: string, message: FromAgent): Promise<Fate> => {
+    if (message.kind !== 'begin') throw new Error(`nobody hears ${message.kind} in the first act`);
+    const { taskId } = message;
     company.begins(agent, taskId);
     company.rests(agent);
-    const met = await fates.at(agent, taskId, 1, stage.signal, () => company.alone(agent, taskId, stage.signal));
+    // A task of two is not lost with one of them.
+    const met = await fates.at(agent, taskId, 1, stage.signal, (fate, signal) =>
+      fate === 'kill' ? company.alone(agent, taskId, signal) : Promise.resolve(true),
+    );
     if (met === 'go on') company.stirs(agent);
     if (met === 'kill') stage.tell(`${agent} is killed while it does ${taskId}`);
     if (met === 'stop') stage.tell(`${agent} is stopped while it does ${taskId}`);
@@ -49,7 +54,7 @@ export async function actWithout(stage: Stage): Promise<Damage> {
     else stage.fail(new Error(`${agent} has ended by itself: ${how}`));
   };
   const args = [root, join(folder, 'chat.log'), store.report, store.bill];
-  const crew = new Crew({ program: 'loner.ts', args, env: process.env, store, fate, onWrite: () => {}, onEnded });
+  const crew = new Crew({ program: 'loner.ts', args, env: process.env, hear, onEnded });
   stage.cleanUp(() => crew.end());
   for (const id of AGENTS) crew.start(id);
   await stage.until(Promise.all([...done.values()].map(({ signal }) => fired(signal))));

@@ -1,19 +1,24 @@
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { consoleLine, type ConsoleFormat } from '../../src/bridge/console.ts';
 import { Agent } from '../../src/client/index.ts';
+import { workflowIdOf } from '../../src/envelope/address.ts';
 import { damage, type Damage } from './act1.ts';
-import { Crew } from './crew.ts';
-import { Fates, fired, type Fate } from './fates.ts';
+import { Director } from './director.ts';
 import { listenToKeys } from './keys.ts';
-import { AGENTS, DOOMED, SLEEPY, type Stage } from './stage.ts';
+import { batchOf, LEASE_SECONDS } from './lead.ts';
+import { Progress } from './progress.ts';
+import { AGENTS, type Stage } from './stage.ts';
 import { ResultStore } from './store.ts';
-import { tellStory, type Mishap } from './story.ts';
-import { summarise, type Summary } from './summary.ts';
+import { logOf, tellStory } from './story.ts';
+import { DECISION, PHASE, summarise, type Summary } from './summary.ts';
 
-/** Short, so that a lost task is soon handed on. */
-const LEASE_SECONDS = 4;
 /** How long the visitor's pause lasts: past the lease. */
 const PAUSE_MS = (LEASE_SECONDS + 2) * 1_000;
+/** Who does not come in so long is taken for dead. */
+const BARRIER_SECONDS = 4;
+const DEADLINE_SECONDS = 30;
 
 export interface Act2 {
   readonly summary: Summary;
@@ -35,94 +40,60 @@ export async function actWith(
   const { files, root, signal } = stage;
   const started = performance.now();
   const store = new ResultStore(stage.folder);
-  const producer = new Agent(client, 'producer');
-  await stage.until(producer.join(room, { kind: 'producer', purpose: `has ${files.length} files studied` }));
-  const stopListening = producer.listen(room, (event) => stage.note(consoleLine(event, format)), { after: 0 });
+  const aggregator = new Agent(client, 'aggregator');
+  await stage.until(aggregator.join(room, { kind: 'aggregator', purpose: `has ${files.length} files studied` }));
+  const stopListening = aggregator.listen(room, (event) => stage.note(consoleLine(event, format)), { after: 0 });
   stage.cleanUp(() => Promise.resolve(stopListening()));
 
-  const mishaps: Mishap[] = [];
-  /** Who is stopped, and what it holds. */
-  const asleep = new Map<string, string>();
-  const holds = new Map<string, string>();
-  const lateWrite = new AbortController();
-  const fates = new Fates({ [DOOMED]: 'kill', [SLEEPY]: 'stop' }, AGENTS.length, files.length);
-  const mishap = (kind: 'kill' | 'stop', agent: string, taskId: string) => {
-    mishaps.push({ kind, agent, taskId });
-    stage.tell(`${agent} is ${kind === 'kill' ? 'killed' : 'stopped'} while it holds ${taskId}`);
-    if (kind === 'stop') asleep.set(agent, taskId);
-  };
-  const fate = async (agent: string, taskId: string, token: number): Promise<Fate> => {
-    holds.set(agent, taskId);
-    const met = await fates.at(agent, taskId, token, signal);
-    if (met !== 'go on') mishap(met, agent, taskId);
-    return met;
-  };
-  const onWrite = (agent: string, taskId: string, refused: string | undefined) => {
-    holds.delete(agent);
-    if (refused !== undefined) stage.tell(`the late write of ${agent} on ${taskId} is refused: ${refused}`);
-    // Accepted or not: the summary tells which.
-    if (agent === SLEEPY && taskId === asleep.get(agent)) lateWrite.abort();
-  };
-  const onEnded = (agent: string, how: string) => stage.fail(new Error(`${agent} has ended by itself: ${how}`));
-  const crew = new Crew({ program: 'agent.ts', args: [room, root], env, store, fate, onWrite, onEnded });
-  stage.cleanUp(() => crew.end());
-  for (const id of AGENTS) crew.start(id);
-
+  const director = new Director(stage, store, [room, root, store.report], env, batchOf(files.length));
   const keys = listenToKeys(stage, {
-    kill: () => {
-      const [agent, ...others] = crew.active.toReversed();
-      if (agent === undefined || others.length === 0) return stage.tell('only one agent is left: it is spared');
-      fates.spare(agent);
-      mishap('kill', agent, holds.get(agent) ?? 'nothing');
-      crew.kill(agent);
-    },
-    pause: () => {
-      const [agent, ...others] = crew.active.filter((id) => id !== SLEEPY);
-      if (agent === undefined || others.length === 0) return stage.tell('only one agent is left: it is spared');
-      mishap('stop', agent, holds.get(agent) ?? 'nothing');
-      crew.stop(agent);
-      setTimeout(() => {
-        stage.tell(`${agent} is woken`);
-        crew.resume(agent);
-      }, PAUSE_MS).unref();
-    },
-    post: (text) => void producer.post(room, text).catch((error: unknown) => stage.tell(String(error))),
+    kill: () => director.strike('kill'),
+    pause: () => director.strike('stop', PAUSE_MS),
+    post: (text) => void aggregator.post(room, text).catch((error: unknown) => stage.tell(String(error))),
   });
-
-  const announced = await stage.until(
-    Promise.all(
-      files.map(({ taskId, label, path }) =>
-        producer.announce(room, {
-          task_id: taskId,
-          title: label,
-          input: { path },
-          lease_seconds: LEASE_SECONDS,
-          claim_seconds: 20,
-          linger_seconds: 1,
-        }),
-      ),
-    ),
-  );
-  await stage.until(
-    Promise.all(
-      announced.map(async ({ task_id, outcome }) => {
-        await outcome(signal);
-        if (task_id !== asleep.get(SLEEPY)) return;
-        stage.tell(`${SLEEPY} is woken: somebody else has done ${task_id} meanwhile`);
-        crew.resume(SLEEPY);
-      }),
-    ),
-  );
-  if (asleep.has(SLEEPY) && crew.active.includes(SLEEPY)) await stage.until(fired(lateWrite.signal));
+  const progress = new Progress(aggregator, room, (taskId) => director.ended(taskId));
+  stage.cleanUp(() => Promise.resolve(progress.close()));
+  await stage.until(director.start());
+  await stage.until(progress.until(files.length, signal));
+  await stage.until(director.lateWords());
+  await stage.until(publish(stage, aggregator, room, store));
   keys.stop();
-  await crew.end();
+  // Read before they leave: each that goes makes room for another coordinator.
+  const election = await stage.until(logOf(client, workflowIdOf(room, 'coordinator', 'main')));
+  await director.crew.end();
   const seconds = (performance.now() - started) / 1_000;
+  const { mishaps, refusedDirectives } = director;
   return await stage.until(
     (async () => ({
-      summary: await summarise(client, room, files, store, seconds),
+      summary: await summarise(client, room, files, store, election, refusedDirectives, seconds),
       damage: damage(stage, store, seconds),
-      story: await tellStory(client, room, mishaps, store.refusals()),
+      story: await tellStory(client, room, mishaps, store, election, refusedDirectives),
       interfered: keys.used,
     }))(),
   );
+}
+
+/** Waits for all workers, dead or alive, lets those who came decide, and publishes the report if they say yes. */
+async function publish(stage: Stage, aggregator: Agent, room: string, store: ResultStore): Promise<void> {
+  const place = aggregator.room(room);
+  stage.tell(`the aggregator waits for ${AGENTS.length} workers`);
+  const { arrived, dropped } = await place.barrier(
+    PHASE,
+    { roster: AGENTS, timeoutSeconds: BARRIER_SECONDS, fallback: 'proceed', quorum: 1 },
+    stage.signal,
+  );
+  stage.tell(`${arrived.join(', ')} came${dropped.length === 0 ? '' : `; ${dropped.join(', ')} did not`}`);
+  const decision = await place.decide(
+    {
+      proposal_id: DECISION,
+      question: 'Is the report to be published?',
+      voters: arrived,
+      quorum: Math.floor(arrived.length / 2) + 1,
+      deadlineSeconds: DEADLINE_SECONDS,
+    },
+    stage.signal,
+  );
+  const yes = decision.outcome === 'committed' && decision.choice === 'yes';
+  stage.tell(yes ? 'a majority decided that the report is published' : 'the report is not published');
+  if (yes) copyFileSync(store.report, join(stage.folder, 'published.md'));
 }

@@ -2,11 +2,17 @@
 import { z } from 'zod';
 import { Agent, connect } from '../../src/client/index.ts';
 import { textFiles } from './files.ts';
-import { pieces } from './report.ts';
+import { REPORT } from './guarded.ts';
+import { lead } from './lead.ts';
+import { pieces, readReport } from './report.ts';
 import { study } from './study.ts';
 import { Talk, untilDismissed } from './talk.ts';
 
-const [id = 'agent', room = 'demo', root = '.'] = process.argv.slice(2);
+/** Short, so that the others need not wait long for a lost writer. */
+const LOCK_LEASE_SECONDS = 3;
+const HEARTBEAT_SECONDS = 1;
+
+const [id = 'agent', room = 'demo', root = '.', report = ''] = process.argv.slice(2);
 const input = z.object({ path: z.string() });
 const talk = new Talk();
 const stop = untilDismissed();
@@ -14,22 +20,44 @@ const stop = untilDismissed();
 const files = await textFiles(root);
 const client = await connect();
 const agent = new Agent(client, id);
+const place = agent.room(room);
 await agent.join(room, { kind: 'worker', purpose: 'studies files' });
+const leading = place.coordinate('main', async (leadership) => await lead(leadership, agent, client, files, talk), {
+  heartbeatSeconds: HEARTBEAT_SECONDS,
+  signal: stop,
+});
+// Who gathers the results waits at a barrier: everybody who hears of it comes.
+const unlisten = agent.listen(room, ({ envelope: { type, phase } }) => {
+  if (type === 'barrier.open' && typeof phase === 'string')
+    void place.barrier(phase, {}, stop).catch((error: unknown) => stop.aborted || console.error(String(error)));
+});
+const abstain = place.onProposal(async () => {
+  const { whole, torn } = readReport(report);
+  const good = torn === 0 && files.every(({ label }) => whole.get(label) === 1);
+  return good ? { choice: 'yes' } : { choice: 'no', reason: `${whole.size} of ${files.length} parts are whole` };
+});
 await agent.work(
   room,
   async ({ task_id: taskId, title, input: given, token }) => {
     await talk.ask({ ask: `begin ${taskId} ${token}`, kind: 'begin', taskId, token });
     const found = await study(input.parse(given).path, files);
-    // A process that was stopped goes on here as if nothing had happened: its lease may be over, and only the store can tell.
-    const part = pieces(title, id, found).join('');
-    await talk.ask({
-      ask: `write ${taskId} ${token}`,
-      kind: 'write',
-      submission: { taskId, token, agent: id, result: { ...found }, part },
+    // A process that was stopped goes on in here as if nothing had happened: its lock and its lease may be over, and only the store can tell.
+    await place.lock([REPORT], { type: 'exclusive', leaseSeconds: LOCK_LEASE_SECONDS }, async ({ tokens }) => {
+      const parts = pieces(title, id, found);
+      for (const [i, text] of parts.entries()) {
+        const place = i === 0 ? 'first' : i === parts.length - 1 ? 'last' : 'middle';
+        const piece = { taskId, token, lockToken: tokens[REPORT], place, text };
+        const ask = `write ${taskId} ${token} ${i}`;
+        if (place !== 'last') await talk.ask({ ask, kind: 'add', piece });
+        else await talk.ask({ ask, kind: 'write', submission: { ...piece, agent: id, result: { ...found } } });
+      }
     });
     return { words: found.words, sha256: found.sha256, nearest: found.nearest };
   },
   { signal: stop, claimJitterSeconds: 0.1 },
 );
+unlisten();
+abstain();
+await leading;
 await client.connection.close();
 process.disconnect?.();

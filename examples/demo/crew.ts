@@ -3,11 +3,18 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import type { Fate } from './fates.ts';
-import { submission, type ResultStore } from './store.ts';
+import { piece, submission } from './store.ts';
 
+const ask = z.string();
+const directive = { ask, epoch: z.number(), tasks: z.array(z.string()) };
 const fromAgent = z.discriminatedUnion('kind', [
-  z.object({ ask: z.string(), kind: z.literal('begin'), taskId: z.string(), token: z.number() }),
-  z.object({ ask: z.string(), kind: z.literal('write'), submission }),
+  z.object({ ask, kind: z.literal('begin'), taskId: z.string(), token: z.number() }),
+  z.object({ ask, kind: z.literal('add'), piece }),
+  z.object({ ask, kind: z.literal('write'), submission }),
+  /** A coordinator is about to issue a directive. */
+  z.object({ ...directive, kind: z.literal('direct') }),
+  /** It has; `refused` says why it was not accepted. */
+  z.object({ ...directive, kind: z.literal('directed'), refused: z.string().optional() }),
 ]);
 /** What an agent tells its parent. */
 export type FromAgent = z.infer<typeof fromAgent>;
@@ -17,11 +24,8 @@ export interface CrewOptions {
   readonly program: 'agent.ts' | 'loner.ts';
   readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
-  readonly store: ResultStore;
-  /** Decides at each beginning. */
-  readonly fate: (agent: string, taskId: string, token: number) => Promise<Fate>;
-  /** A result was written, or refused for a reason. */
-  readonly onWrite: (agent: string, taskId: string, refused: string | undefined) => void;
+  /** Hears what an agent says and decides what becomes of it. What it throws is the agent's answer. */
+  readonly hear: (agent: string, message: FromAgent) => Promise<Fate>;
   /** An agent has ended that nobody has killed; `well` where it said that it had nothing left to do. */
   readonly onEnded: (agent: string, how: string, well: boolean) => void;
 }
@@ -103,22 +107,13 @@ export class Crew {
   async #hear(id: string, child: ChildProcess, message: FromAgent): Promise<void> {
     if (this.#over) return;
     const answer = (error?: string) => child.connected && child.send({ to: message.ask, error }, () => undefined);
-    if (message.kind === 'begin') {
-      const fate = await this.#options.fate(id, message.taskId, message.token);
+    try {
+      const fate = await this.#options.hear(id, message);
       if (fate === 'kill') return this.kill(id);
       if (fate === 'stop') this.stop(id);
       answer();
-      return;
-    }
-    const { taskId } = message.submission;
-    try {
-      this.#options.store.write(message.submission);
-      answer();
-      this.#options.onWrite(id, taskId, undefined);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      answer(reason);
-      this.#options.onWrite(id, taskId, reason);
+      answer(error instanceof Error ? error.message : String(error));
     }
   }
 }

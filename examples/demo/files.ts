@@ -17,6 +17,8 @@ const PASSED_OVER = new Set(['node_modules', 'dist', 'coverage', 'reports']);
 export const OWN_TEXTS = fileURLToPath(new URL('../..', import.meta.url));
 /** Its tests are more than all the rest, and would make the demo long. */
 const OWN_PASSED_OVER = /^(test|bench)$|\.(test|fixture)\.ts$/;
+/** So many of them, spread over all: the demo is to last no longer because the project has grown. */
+const MAX_OWN = 100;
 const SNIFFED_BYTES = 8_192;
 
 /** Every text file below a folder, in a stable order. Hidden files, links and build output are passed over. */
@@ -35,7 +37,14 @@ export async function textFiles(root: string): Promise<InputFile[]> {
       (own && [parts[0], entry.name].some((name) => OWN_PASSED_OVER.test(name ?? '')));
     if (entry.isFile() && !passedOver && (await isText(path))) found.push({ taskId: taskIdOf(label), label, path });
   }
-  return found.sort((a, b) => (a.label < b.label ? -1 : 1));
+  found.sort((a, b) => (a.label < b.label ? -1 : 1));
+  return own ? spread(found, MAX_OWN) : found;
+}
+
+/** At most `count` of a list, evenly over all of it. */
+function spread<T>(all: readonly T[], count: number): T[] {
+  const step = Math.max(1, all.length / count);
+  return all.filter((_, i) => Math.floor(i / step) !== Math.floor((i - 1) / step));
 }
 
 /** The file's own name where it may be a task's name; else a digest of it. */

@@ -91,7 +91,7 @@ async function actOne(stage: Stage): Promise<Damage> {
 
 async function actTwo(stage: Stage, without: Damage | undefined): Promise<number> {
   stage.tell('Act 2. With Synod: leases, tokens, a durable room. Starting a server and a worker.');
-  const services = await startServices((error) => abort.abort(error));
+  const services = await startServices(stage.folder, (error) => abort.abort(error));
   cleanUps.unshift(() => services.stop());
   abort.signal.throwIfAborted();
   const room = `demo-${process.pid}-${Date.now().toString(36)}`;

@@ -15,14 +15,15 @@ export interface Services {
 
 /**
  * The server of the environment, or an embedded one; and a worker in a process of its own.
+ * @param folder where the report is whose lost writers the worker rolls back.
  * @param onEnded called when the worker ends by itself.
  */
-export async function startServices(onEnded: (error: Error) => void): Promise<Services> {
+export async function startServices(folder: string, onEnded: (error: Error) => void): Promise<Services> {
   const named = resolveServer();
   const server = named ? undefined : await startDevServer({ ui: true });
-  const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
-  const where = server ? ['--address', server.address, '--namespace', server.namespace] : [];
-  const worker = await startChild(process.execPath, [...process.execArgv, main, 'worker', ...where]);
+  const main = fileURLToPath(new URL('./worker.ts', import.meta.url));
+  const where = server ? [server.address, server.namespace] : [];
+  const worker = await startChild(process.execPath, [...process.execArgv, main, folder, ...where]);
   let stopping = false;
   const stop = async () => {
     stopping = true;

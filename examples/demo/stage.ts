@@ -3,7 +3,7 @@ import type { InputFile } from './files.ts';
 /** Who plays, in both acts. */
 export const AGENTS = ['agent-1', 'agent-2', 'agent-3', 'agent-4'];
 /** It is killed in the middle of a task. */
-export const DOOMED = 'agent-2';
+export const DOOMED = 'agent-1';
 /** It is stopped in the middle of a task, and goes on later. */
 export const SLEEPY = 'agent-3';
 

@@ -1,19 +1,26 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { checkToken, SynodError } from '../../src/client/index.ts';
-import { append } from './report.ts';
+import { GuardedReport } from './guarded.ts';
 
-/** A result as an agent hands it in. */
-export const submission = z.object({
+/** A piece of a part of the report, as an agent hands it in. */
+export const piece = z.object({
   taskId: z.string(),
   /** The fencing token of the lease under which it was made. */
   token: z.number(),
+  /** The fencing token of the lock under which it is written. */
+  lockToken: z.number(),
+  place: z.enum(['first', 'middle', 'last']),
+  text: z.string(),
+});
+export type Piece = z.infer<typeof piece>;
+
+/** The last piece, and with it the result. */
+export const submission = piece.extend({
   agent: z.string(),
   result: z.object({ sha256: z.string() }).loose(),
-  /** Its part of the report. */
-  part: z.string(),
 });
 export type Submission = z.infer<typeof submission>;
 
@@ -28,22 +35,24 @@ const refusedWrite = z.object({
 export type RefusedWrite = z.infer<typeof refusedWrite>;
 
 /**
- * The resource that the agents write to: a folder with a file a result, the report, and the bill of a service that is paid
- * by the call. It knows nothing of leases or agents; all it does is to remember the highest token of each task and to
- * refuse whoever comes with an older one.
+ * The resources that the agents write to: a folder with a file a result, the report, and the bill of a service that is paid
+ * by the call. It knows nothing of leases or agents; all it does is to remember the highest token of each task and of the
+ * report, and to refuse whoever comes with an older one.
  */
 export class ResultStore {
   readonly #folder: string;
   readonly #tokens = new Map<string, number>();
+  readonly #report: GuardedReport;
   #refused = 0;
 
   constructor(folder: string) {
     this.#folder = folder;
+    this.#report = new GuardedReport(folder);
   }
 
   /** Where the report is. */
   get report(): string {
-    return join(this.#folder, 'report.md');
+    return this.#report.path;
   }
 
   /** Where each paid call leaves a line. */
@@ -51,19 +60,41 @@ export class ResultStore {
     return join(this.#folder, 'calls.log');
   }
 
-  /** Pays for and writes a result. @throws SynodError `stale_token` where a newer holder has already written. */
-  write({ taskId, token, agent, result, part }: Submission): void {
+  /** How often a half written part of the report was taken back. */
+  get rollbacks(): number {
+    return this.#report.rollbacks;
+  }
+
+  /** Somebody begins a task with this token: an older one is refused from now on. */
+  begins(taskId: string, token: number): void {
+    this.#tokens.set(taskId, Math.max(this.#tokens.get(taskId) ?? 0, token));
+  }
+
+  /** Writes a piece. @throws SynodError `stale_token` where a newer holder, of the task or of the report, was there before. */
+  add(agent: string, { taskId, token, lockToken, place, text }: Piece): void {
     try {
-      this.#tokens.set(taskId, checkToken(this.#tokens.get(taskId), token));
+      try {
+        this.#tokens.set(taskId, checkToken(this.#tokens.get(taskId), token));
+      } catch (error) {
+        // What it has begun must not stay half done.
+        this.#report.rollBack(lockToken);
+        throw error;
+      }
+      this.#report.add(lockToken, text, place);
     } catch (error) {
       const [code, reason] = error instanceof SynodError ? [error.code, error.message] : ['unknown', String(error)];
       this.#save(`refused-${this.#refused++}`, { agent, taskId, token, code, reason, at: new Date().toISOString() });
       throw error;
     }
-    append(this.bill, `${agent} ${taskId}\n`);
-    append(this.report, part);
+  }
+
+  /** Writes the last piece, pays, and keeps the result. @throws SynodError as {@link add}. */
+  write(submitted: Submission): void {
+    const { taskId, token, agent } = submitted;
+    this.add(agent, submitted);
+    appendFileSync(this.bill, `${agent} ${taskId}\n`);
     const digest = createHash('sha256').update(`${taskId} ${token} ${agent}`).digest('hex').slice(0, 24);
-    this.#save(`result-${digest}`, { taskId, token, agent, result, part });
+    this.#save(`result-${digest}`, submitted);
   }
 
   /** The results that are there, as the files say. */

@@ -14,6 +14,11 @@ const summary = z.strictObject({
   duplicate_results: z.number(),
   reassigned: z.number(),
   refused_stale: z.number(),
+  epochs: z.number(),
+  stale_directives_refused: z.number(),
+  rolled_back: z.number(),
+  barrier_dropped: z.array(z.string()),
+  decision: z.string(),
   seconds: z.number(),
   act1: z
     .strictObject({
@@ -179,15 +184,22 @@ describe.sequential('the demo', { timeout: 120_000 }, () => {
     expect(demo.summary).toMatchObject({ tasks: TEXTS, completed: TEXTS, duplicate_results: 0 });
     expect(demo.summary.reassigned).toBeGreaterThanOrEqual(2);
     expect(demo.summary.refused_stale).toBeGreaterThanOrEqual(1);
+    expect(demo.summary.epochs).toBeGreaterThanOrEqual(3);
+    expect(demo.summary.stale_directives_refused).toBeGreaterThanOrEqual(1);
+    expect(demo.summary).toMatchObject({ rolled_back: 1, barrier_dropped: ['agent-1'], decision: 'yes' });
     // Without Synod a task is lost with its agent, and each part of the report that is there was paid for.
     const { act1 } = demo.summary;
     expect(act1).toMatchObject({ tasks: TEXTS, lost: 1 });
     expect(act1?.paid_calls).toBe(TEXTS - 1 + (act1?.wasted_calls ?? Number.NaN));
     expect(demo.stdout).toMatch(/work lost with its agent +1 +0\n/);
     expect(demo.stdout).toMatch(
-      /agent-2 took .+ with token 1 and was killed holding it\. Its lease ran out at .+ took over .+ with token 2/,
+      /agent-1 took .+ with token 1 and was killed holding it\. Its lease ran out at .+ took over .+ with token 2/,
     );
     expect(demo.stdout).toMatch(/agent-3 handed in .+ all the same\. It was refused: stale_token/);
+    expect(demo.stdout).toMatch(/agent-3 led from .+ as number 1\./);
+    expect(demo.stdout).toMatch(/agent-1 led from .+ as number 2; agent-3 had not been heard of\./);
+    expect(demo.stdout).toMatch(/agent-3 still directed in the name of epoch 1\. It was refused: stale_epoch/);
+    expect(demo.stdout).toMatch(/agent-3 lost the lock of the report .+ taken back, and agent-[24] wrote next/);
     for (const name of [
       'größe und maß.txt',
       '東京 日記.txt',

@@ -67,7 +67,7 @@ describe('holding a lock', { timeout: 60_000 }, () => {
     go.fire();
     await Promise.all([first, second, third]);
     expect(held.map(([agent]) => agent)).toEqual(['ann', 'bob', 'cleo']);
-    expect(held.map(([, token]) => token)).toEqual([...held.map(([, token]) => token)].sort((a, b) => a - b));
+    expect(held.map(([, token]) => token)).toEqual(held.map(([, token]) => token).sort((a, b) => a - b));
     expect(new Set(held.map(([, token]) => token)).size).toBe(3);
     expect(await counts('order')).toEqual({ held: 0, waiting: 0 });
   });
@@ -196,9 +196,6 @@ describe('shards', { timeout: 60_000 }, () => {
     expect(ids.size).toBeGreaterThan(1);
     expect(await ann.lock(['{u}:a', '{u}:b'], exclusive, () => Promise.resolve('both'))).toBe('both');
     const apart = ann.lock(['a', 'b', 'c', 'd'], exclusive, () => Promise.resolve());
-    await expect(apart).rejects.toMatchObject({
-      code: 'invalid_envelope',
-      message: expect.stringMatching(/resources .*shard/),
-    });
+    await expect(apart).rejects.toThrow(/invalid_envelope: resources .*shard/);
   });
 });
