@@ -1,4 +1,5 @@
 import type { Client } from '@temporalio/client';
+import { holdLocks } from './lockLife.ts';
 import { retried, say, Wire, type Envelope, type WireOptions } from './wire.ts';
 
 /** Lives of the workflow types that meet every message, deadline and way of answering. Each returns when all was handled. */
@@ -9,6 +10,7 @@ export const lives = {
   quorumProposal: decide,
   proposalFailed: failToDecide,
   barrier: meet,
+  lockManager: holdLocks,
   room: liveRoom,
   chatLedger: keepLedger,
 };

@@ -88,6 +88,10 @@ export class Wire {
     return new Wire(client, 'barrier', `synod:${room}:barrier:${phase}`, room, options);
   }
 
+  static locks(client: Client, room: string, options?: WireOptions): Wire {
+    return new Wire(client, 'lockManager', `synod:${room}:locks`, room, options);
+  }
+
   static room(client: Client, room: string, options?: WireOptions): Wire {
     return new Wire(client, 'room', `synod:${room}:room`, room, options);
   }

@@ -39,6 +39,7 @@ interface Waiter {
 }
 
 const grant = z.object({ lock_id: z.string(), tokens: z.record(z.string(), z.number()), lease_expires_at: z.string() });
+const text = z.string();
 const TOGETHER = new Set(['read read', 'read write', 'write read', 'permit permit']);
 const TERMINAL = new Set(['lock.granted', 'lock.denied', 'lock.cancelled']);
 
@@ -72,7 +73,7 @@ export class Onlooker {
       case 'lock.granted':
         return request && this.#granted(envelope, request, now);
       case 'lock.queued':
-        return request && this.#queued(String(envelope['lock_id']), request, now);
+        return request && this.#queued(text.parse(envelope['lock_id']), request, now);
       case 'lock.denied':
         return request && this.#denied(envelope, request, now);
       case 'lock.cancelled':
@@ -201,9 +202,10 @@ export class Onlooker {
     const others = this.holds.filter((each) => each !== hold);
     if (envelope.type === 'lock.released' || !hold) this.holds = others;
     else {
-      const { lease_seconds: seconds, lease_expires_at: until } = envelope;
-      if (Date.parse(String(until)) !== now + Number(seconds) * 1000) this.broken.add('a lease is counted from now');
-      this.holds = [...others, { ...hold, until: Date.parse(String(until)) }];
+      const { lease_seconds: seconds } = envelope;
+      const until = Date.parse(text.parse(envelope['lease_expires_at']));
+      if (until !== now + Number(seconds) * 1000) this.broken.add('a lease is counted from now');
+      this.holds = [...others, { ...hold, until }];
     }
   }
 

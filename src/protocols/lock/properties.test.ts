@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { parseMessage, isRefusal } from '../../envelope/envelope.ts';
 import type { Json } from '../../envelope/fields.ts';
 import { lockMessages, type LockMessage } from '../../envelope/lock.ts';
@@ -11,6 +12,7 @@ import { Onlooker, type Property } from './onlooker.fixture.ts';
 import { lockManager } from './protocol.ts';
 import type { LockState } from './state.ts';
 
+const lockId = z.string();
 const PERMITS = { p: 2 };
 const ROLLBACK_SECONDS = 0.02;
 const AGENTS = ['ann', 'bob', 'cleo', 'dan', 'eve'];
@@ -100,7 +102,7 @@ class Course {
         this.#now = Math.max(this.#now, (this.#host.nextDeadline()?.at ?? this.#now) + move.offset);
         break;
       case 'restart': {
-        const left = JSON.parse(JSON.stringify(this.#host.snapshot()));
+        const left: unknown = JSON.parse(JSON.stringify(this.#host.snapshot()));
         const snapshot = snapshotSchema(this.#protocol.state).parse(left);
         this.#host = new Host(this.#protocol, {
           workflowId: 'synod:lab:locks',
@@ -115,7 +117,7 @@ class Course {
         const effect = this.#host.effects[move.nth % Math.max(1, this.#host.effects.length)];
         if (!effect) break;
         this.#tick();
-        if (effect.name === 'rollback') this.onlooker.rollbackEnded(String(effect.input['lock_id']));
+        if (effect.name === 'rollback') this.onlooker.rollbackEnded(lockId.parse(effect.input['lock_id']));
         this.#host.effectEnded(effect.key, move.fails ? 'Error: no' : undefined, this.#now);
         this.#follow();
         break;
