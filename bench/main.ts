@@ -1,19 +1,23 @@
 // `npm run bench`: measures Synod beside bare Temporal, on servers and workers of its own. The last line is JSON.
 import { parseArgs } from 'node:util';
+import { failover } from '../test/support/failover.ts';
 import { buildAll, type Built } from './build.ts';
 import { Crew } from './crew.ts';
 import { ascending, bareLoad, coldStart, idleEvents, postLoad, quantile, type Load } from './measures.ts';
 import { summary, table, type Section } from './report.ts';
 import { Site } from './services.ts';
 
+/** The loss alone takes three of them. */
+const FAILOVER_HEARTBEAT_SECONDS = 1;
+
 const HELP = `usage: npm run bench -- [--quick] [--only NAMES] [--help]
 
   --quick       about a minute instead of five; shorter, fewer processes
-  --only NAMES  some of: ${['cold', 'alone', 'processes', 'default-limit', 'idle'].join(', ')} (with commas)
+  --only NAMES  some of: ${['cold', 'alone', 'processes', 'default-limit', 'idle', 'failover'].join(', ')} (with commas)
 
 Progress goes to stderr, a table to stdout; the last line is one JSON object. Exits with 1 if an error reached an agent.`;
 
-const SECTIONS = ['cold', 'alone', 'processes', 'default-limit', 'idle'] as const;
+const SECTIONS = ['cold', 'alone', 'processes', 'default-limit', 'idle', 'failover'] as const;
 type Name = (typeof SECTIONS)[number];
 
 interface Bench {
@@ -86,6 +90,23 @@ const run: Record<Name, (bench: Bench) => Promise<Section>> = {
       figures: {
         idle_events_a_minute_1_reader: await idleEvents(site, crew, 1, seconds),
         idle_events_a_minute_3_readers: await idleEvents(site, crew, 3, seconds),
+      },
+    };
+  },
+
+  failover: async ({ site, quick }) => {
+    const samples: number[] = [];
+    for (let i = 0; i < (quick ? 1 : 5); i++) {
+      const { ms } = await failover(site.client, site.server.address, `failover-${i}`, FAILOVER_HEARTBEAT_SECONDS);
+      console.error(`bench: failover: ${ms} ms`);
+      samples.push(ms);
+    }
+    samples.sort(ascending);
+    return {
+      figures: {
+        // From the last heartbeat of a coordinator that is killed to the next one's first accepted directive.
+        failover_ms: quantile(samples, 0.5),
+        failover_max_ms: quantile(samples, 1),
       },
     };
   },

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { expect, it } from 'vitest';
 import { startDevServer } from '../../src/dev/server.ts';
+import { failover } from '../support/failover.ts';
 import { runsOf } from '../support/history.ts';
 import { startStack } from '../support/stack.ts';
 import { retried, say, Wire } from '../support/wire.ts';
@@ -79,6 +80,29 @@ it('200 candidates stand for one role, and each leads once', { timeout: 180_000 
       `election: 200 candidates joined in ${joinedMs.toFixed(0)} ms, and led one after the other: ` +
         `${((performance.now() - started) / 1000).toFixed(1)} s in all, ${events} events in ${runs.length} run(s)`,
     );
+  } finally {
+    await stack.stop();
+  }
+});
+
+it('a coordinator whose process is killed is followed by another in the next epoch', { timeout: 180_000 }, async () => {
+  const stack = await startStack();
+  try {
+    const { ms, epoch, killed, next, directives, lost, elected } = await failover(
+      stack.client,
+      stack.server.address,
+      'failover',
+      2,
+    );
+    expect(lost).toMatchObject({ epoch, coordinator: killed });
+    expect(elected).toMatchObject({ epoch: epoch + 1 });
+    expect([elected['coordinator'], next]).not.toContain(killed);
+    const epochs = directives.map((directive) => Number(directive['epoch']));
+    expect(epochs).toEqual([...new Set(epochs)].sort((x, y) => x - y));
+    // What the killed one has directed is of its own epochs, and the next one's first comes after it.
+    expect(directives.find((directive) => Number(directive['epoch']) > epoch)).toMatchObject({ from: next });
+    expect(ms).toBeGreaterThanOrEqual(6_000);
+    console.info(`election: heartbeat 2 s; from the last heartbeat to the next accepted directive ${ms} ms`);
   } finally {
     await stack.stop();
   }
