@@ -25,16 +25,20 @@ async function rooms<const Id extends string>(name: string, ...ids: Id[]): Promi
   return Object.fromEntries(await Promise.all(entries)) as { readonly [agent in Id]: Room };
 }
 
-interface Event {
-  readonly signal: AbortSignal;
-  fire(): void;
-}
-
 /** Something that a test waits for. */
-function event(): Event & PromiseLike<void> {
-  const controller = new AbortController();
-  const fired = new Promise<void>((resolve) => controller.signal.addEventListener('abort', () => resolve()));
-  return { signal: controller.signal, fire: () => controller.abort(), then: fired.then.bind(fired) };
+class Event {
+  readonly #controller = new AbortController();
+  readonly fired = new Promise<void>((resolve) =>
+    this.#controller.signal.addEventListener('abort', () => resolve(), { once: true }),
+  );
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  fire(): void {
+    this.#controller.abort();
+  }
 }
 
 const view = z.object({ held: z.number(), waiting: z.number() });
@@ -51,15 +55,15 @@ const exclusive = { type: 'exclusive' } as const;
 describe('holding a lock', { timeout: 60_000 }, () => {
   it('lets one in after the other, in their order, each with a greater token', async () => {
     const { ann, bob, cleo } = await rooms('order', 'ann', 'bob', 'cleo');
-    const go = event();
-    const has = event();
+    const go = new Event();
+    const has = new Event();
     const held: [string, number][] = [];
     const first = ann.lock(['x'], exclusive, async ({ tokens }) => {
       held.push(['ann', tokens.x]);
       has.fire();
-      await go;
+      await go.fired;
     });
-    await has;
+    await has.fired;
     const second = bob.lock(['x'], exclusive, async ({ tokens }) => void held.push(['bob', tokens.x]));
     await waiting('order', 1);
     const third = cleo.lock(['x'], exclusive, async ({ tokens }) => void held.push(['cleo', tokens.x]));
@@ -80,13 +84,13 @@ describe('holding a lock', { timeout: 60_000 }, () => {
 
   it('is kept by renewals for longer than its lease', async () => {
     const { ann, bob } = await rooms('renewed', 'ann', 'bob');
-    const [has, go] = [event(), event()];
+    const [has, go] = [new Event(), new Event()];
     const owner = ann.lock(['x'], { ...exclusive, leaseSeconds: 2 }, async ({ signal }) => {
       has.fire();
-      await go;
+      await go.fired;
       return signal.aborted;
     });
-    await has;
+    await has.fired;
     // A wait of two leases, in which nobody gets in.
     const options = { ...exclusive, waitSeconds: 60, signal: AbortSignal.timeout(4_000) };
     await expect(bob.lock(['x'], options, () => Promise.resolve())).rejects.toMatchObject({ name: 'TimeoutError' });
@@ -109,13 +113,13 @@ describe('holding a lock', { timeout: 60_000 }, () => {
 describe('losing a lock', { timeout: 60_000 }, () => {
   it('fires its signal, and takes nothing for done that comes after', async () => {
     const { ann, bob } = await rooms('forced', 'ann', 'bob');
-    const has = event();
+    const has = new Event();
     const owner = ann.lock(['x'], exclusive, async ({ signal }) => {
       has.fire();
       await new Promise((resolve) => signal.addEventListener('abort', resolve));
       return 'done';
     });
-    await has;
+    await has.fired;
     const next = bob.lock(['x'], exclusive, ({ tokens }) => Promise.resolve(tokens.x));
     await waiting('forced', 1);
     const force = { type: 'lock.force_release', id: 'f', from: 'operator:jo', ts: '', lock_id: 'l-1', reason: 'stuck' };
@@ -136,7 +140,7 @@ describe('waiting in vain', { timeout: 60_000 }, () => {
 
   it('is broken off by its signal, and leaves nobody in the queue', async () => {
     const { ann, bob } = await rooms('cancels', 'ann', 'bob');
-    const stop = event();
+    const stop = new Event();
     await ann.lock(['x'], exclusive, async () => {
       const waits = bob.lock(['x'], { ...exclusive, waitSeconds: 60, signal: stop.signal }, () => Promise.resolve());
       await waiting('cancels', 1);
@@ -150,17 +154,17 @@ describe('waiting in vain', { timeout: 60_000 }, () => {
     const { ann, bob } = await rooms('deadlock', 'ann', 'bob');
     const options = { ...exclusive, waitSeconds: 1 };
     const runs: string[] = [];
-    const [annHas, bobHas] = [event(), event()];
+    const [annHas, bobHas] = [new Event(), new Event()];
     const a = ann.lock(['p'], options, async () => {
       runs.push('ann');
       annHas.fire();
-      await bobHas;
+      await bobHas.fired;
       return await ann.lock(['q'], options, () => Promise.resolve('ann'));
     });
     const b = bob.lock(['q'], options, async () => {
       runs.push('bob');
       bobHas.fire();
-      await annHas;
+      await annHas.fired;
       return await bob.lock(['p'], options, () => Promise.resolve('bob'));
     });
     expect(await Promise.all([a, b])).toEqual(['ann', 'bob']);
