@@ -3,7 +3,8 @@ import { parseArgs } from 'node:util';
 import { failover } from '../test/support/failover.ts';
 import { buildAll, type Built } from './build.ts';
 import { Crew } from './crew.ts';
-import { ascending, bareLoad, coldStart, idleEvents, postLoad, quantile, type Load } from './measures.ts';
+import { besides } from './chats.ts';
+import { ascending, bareLoad, coldStart, idleEvents, lockLoad, postLoad, quantile, type Load } from './measures.ts';
 import { summary, table, type Section } from './report.ts';
 import { Site } from './services.ts';
 
@@ -13,11 +14,11 @@ const FAILOVER_HEARTBEAT_SECONDS = 1;
 const HELP = `usage: npm run bench -- [--quick] [--only NAMES] [--help]
 
   --quick       about a minute instead of five; shorter, fewer processes
-  --only NAMES  some of: ${['cold', 'alone', 'processes', 'default-limit', 'idle', 'failover'].join(', ')} (with commas)
+  --only NAMES  some of: ${['cold', 'alone', 'processes', 'default-limit', 'idle', 'failover', 'bridge'].join(', ')} (with commas)
 
 Progress goes to stderr, a table to stdout; the last line is one JSON object. Exits with 1 if an error reached an agent.`;
 
-const SECTIONS = ['cold', 'alone', 'processes', 'default-limit', 'idle', 'failover'] as const;
+const SECTIONS = ['cold', 'alone', 'processes', 'default-limit', 'idle', 'failover', 'bridge'] as const;
 type Name = (typeof SECTIONS)[number];
 
 interface Bench {
@@ -110,7 +111,28 @@ const run: Record<Name, (bench: Bench) => Promise<Section>> = {
       },
     };
   },
+
+  // Side by side: rounds of each in turn, so that what else the machine does falls on all of them.
+  bridge: async ({ site, crew, quick }) => {
+    const load = { seconds: quick ? 4 : 12, processes: 2, agents: 16 };
+    const rounds: Record<string, Load[]> = {};
+    for (let round = 0; round < (quick ? 2 : 5); round++) {
+      for (const [name, beside] of Object.entries(besides(site))) {
+        const one = told(`locks, ${name}`, await lockLoad(site, crew, load, beside));
+        (rounds[`locks-${name}`] ??= []).push(one);
+      }
+    }
+    return { loads: Object.fromEntries(Object.entries(rounds).map(([name, loads]) => [name, together(loads)])) };
+  },
 };
+
+/** Sums up rounds of one load. */
+function together(rounds: readonly Load[]): Load {
+  const [first] = rounds;
+  if (!first) throw new Error('no round was run');
+  const rates = rounds.map((round) => round.per_second).sort(ascending);
+  return { ...first, per_second: quantile(rates, 0.5), errors: rounds.reduce((sum, round) => sum + round.errors, 0) };
+}
 
 async function manyProcesses(
   site: Site,

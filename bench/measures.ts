@@ -53,6 +53,27 @@ export async function postLoad(
   return await loadOf(site, workflowIdOf(room, 'room'), await crew.run(orders), load.agents);
 }
 
+/** Locks taken and freed in a room; `beside` runs meanwhile, for that room. */
+export async function lockLoad(
+  site: Site,
+  crew: Crew,
+  { seconds, processes, agents }: { seconds: number; processes: number; agents: number },
+  beside: (room: string) => Promise<() => Promise<void>>,
+): Promise<Load> {
+  const room = unique('locks');
+  // The room is there before whatever reads it.
+  await firstUpdate(site, 'synod', workflowIdOf(room, 'room'), room);
+  const end = await beside(room);
+  try {
+    const orders = Array.from({ length: processes }, (_, i): Order => {
+      return { kind: 'lock', address: site.server.address, room, name: `p${i}`, maxOps: MAX_OPS, seconds, agents };
+    });
+    return await loadOf(site, workflowIdOf(room, 'locks'), await crew.run(orders), agents);
+  } finally {
+    await end();
+  }
+}
+
 /** Events a minute that a room's history gains while some processes wait for what it says. */
 export async function idleEvents(site: Site, crew: Crew, readers: number, seconds: number): Promise<number> {
   const room = unique(`idle-${readers}`);

@@ -15,6 +15,15 @@ export const order = z.discriminatedUnion('kind', [
     listen: z.boolean(),
     ...bounds(),
   }),
+  /** Takes and frees a lock of its own and has the room told of it, by so many agents of this process, each one at a time. */
+  z.object({
+    kind: z.literal('lock'),
+    address: z.string(),
+    room: z.string(),
+    name: z.string(),
+    agents: z.number(),
+    ...bounds(),
+  }),
   /** Waits for what a room says, and says nothing. */
   z.object({ kind: z.literal('idle'), address: z.string(), room: z.string(), seconds: z.number() }),
 ]);

@@ -54,6 +54,8 @@ export function summary(sections: readonly Section[], run: { quick: boolean; sec
     processes64_vs_bare64: ratio(rate('processes-64'), rate('bare-processes-64')),
     processes16_vs_1: ratio(rate('processes-16'), rate('processes-1')),
     default_limit8_vs_1: ratio(rate('default-limit-8'), rate('default-limit-1')),
+    locks_chat_up_vs_no_bridge: ratio(rate('locks-chat-up'), rate('locks-no-bridge')),
+    locks_chat_down_vs_no_bridge: ratio(rate('locks-chat-down'), rate('locks-no-bridge')),
     cold_vs_bare: ratio(figures['cold_first_update_ms'], figures['bare_cold_first_update_ms']),
     warm_start_vs_bare: ratio(figures['warm_first_update_ms'], figures['bare_warm_first_update_ms']),
   };

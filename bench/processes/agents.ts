@@ -45,6 +45,15 @@ async function carryOut(order: Order, began: Promise<void>): Promise<Outcome> {
       stop();
       return outcome;
     }
+    case 'lock': {
+      const { room, name } = order;
+      const onRetry = ({ error }: { error: unknown }) => add(tally.retries, causeOf(error));
+      const locks = Array.from({ length: order.agents }, (_, i) => {
+        const mine = new Agent(client, `${name}-${i}`, i === 0 ? { onRetry } : {}).room(room);
+        return async () => await mine.lock([`${name}-${i}`], { type: 'exclusive' }, () => Promise.resolve());
+      });
+      return await measured(locks, order, tally, began);
+    }
     case 'idle': {
       const stop = await listening(new Agent(client, 'reader'), order.room, tally);
       process.send?.({ kind: 'ready' });
