@@ -70,6 +70,7 @@ describe('a source', () => {
   it('names a workflow, and an unknown one is refused', () => {
     expect(sourceTarget('lab', 'room').workflowId).toBe('synod:lab:room');
     expect(sourceTarget('lab', 'locks').workflowId).toBe('synod:lab:locks');
+    expect(sourceTarget('lab', 'locks:3').workflowId).toBe('synod:lab:locks:3');
     expect(sourceTarget('lab', 'task:a:b').workflowId).toBe('synod:lab:task:a%3Ab');
     for (const bad of ['', 'task', 'task:', 'room:x', 'toString', 'bridge:matrix', 'locks:x'])
       expect(() => sourceTarget('lab', bad)).toThrow('source');

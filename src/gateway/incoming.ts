@@ -37,6 +37,8 @@ export const messageSchemas: Readonly<Record<string, z.ZodType<AnyMessage>>> = {
 export interface Incoming {
   readonly message: Base;
   readonly target: Target;
+  /** The same message, where it is for a lock manager: which one is only known by asking. */
+  readonly lock: LockMessage | undefined;
 }
 
 /**
@@ -59,7 +61,7 @@ export function incoming(raw: unknown, room: string, token: StoredToken): Incomi
     throw new Problem('unauthorized', 'reply_to is for workflows: here, read messages or the stream');
   const message = parseMessage({ ...given, id, from, ts, max_hops: oneHopLess(given['max_hops']) }, schema);
   if (isRefusal(message)) throw new Problem(message.code, message.reason);
-  return { message, target: targetOf(room, message) };
+  return { message, target: targetOf(room, message), lock: isLock(message) ? message : undefined };
 }
 
 /** What is left for the next one; a gateway forwards. */
@@ -76,5 +78,9 @@ function targetOf(room: string, message: AnyMessage): Target {
   if ('proposal_id' in message) return proposalTarget(room, message.proposal_id);
   if ('phase' in message) return barrierTarget(room, message.phase);
   if ('role' in message) return coordinatorTarget(room, message.role);
-  return message.type === 'room.join' || message.type === 'room.post' ? roomTarget(room) : locksTarget(room);
+  return isLock(message) ? locksTarget(room) : roomTarget(room);
+}
+
+function isLock(message: AnyMessage): message is LockMessage {
+  return Object.hasOwn(lockMessages, message.type);
 }

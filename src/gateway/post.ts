@@ -2,6 +2,7 @@ import type { Envelope } from '../envelope/envelope.ts';
 import { withPatience, type Services } from './context.ts';
 import { Problem, STATUS, problemOf, unavailable } from './errors.ts';
 import { incoming } from './incoming.ts';
+import { lockRoute } from './lockRoute.ts';
 import type { StoredToken } from './tokens.ts';
 import { isRefusalCode } from '../envelope/refusal.ts';
 
@@ -17,7 +18,7 @@ export interface Posted {
  */
 export async function post(services: Services, room: string, token: StoredToken, raw: unknown): Promise<Posted> {
   const { hub, metrics, feeds } = services;
-  const { message, target } = incoming(raw, room, token);
+  const { message, target: plainly, lock } = incoming(raw, room, token);
   const { id } = message;
   const late = () => {
     metrics.messages.inc({ outcome: 'unknown' });
@@ -26,8 +27,10 @@ export async function post(services: Services, room: string, token: StoredToken,
       { id },
     );
   };
+  let target = plainly;
   let replies: Envelope[];
   try {
+    if (lock) target = await withPatience(lockRoute(hub, room, lock), late);
     replies = await withPatience(hub.send(target, message), late);
   } catch (error) {
     const { code, message: sentence, headers, status } = problemOf(error);

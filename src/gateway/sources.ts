@@ -18,7 +18,7 @@ type Kind = Exclude<AddressKind, 'bridge'>;
 /** How each primitive of a room is named in a query: `room`, `locks`, or a kind and a name, such as `task:t-1`. */
 const KINDS: Readonly<Record<Kind, (room: string, name: string) => Target>> = {
   room: roomTarget,
-  locks: (room) => locksTarget(room),
+  locks: (room, shard) => locksTarget(room, shard === '' ? undefined : Number(shard)),
   task: taskTarget,
   coordinator: coordinatorTarget,
   proposal: proposalTarget,
@@ -36,10 +36,11 @@ export function sourceTarget(room: string, source: string): Target {
   const at = source.indexOf(':');
   const kind = at < 0 ? source : source.slice(0, at);
   const rest = at < 0 ? '' : source.slice(at + 1);
-  if (!isKind(kind) || (SINGLE.has(kind) ? at >= 0 : rest === ''))
+  const shard = kind === 'locks' && /^(0|[1-9]\d{0,2})$/.test(rest);
+  if (!isKind(kind) || (SINGLE.has(kind) && !shard ? at >= 0 : rest === ''))
     throw new Problem(
       'invalid_envelope',
-      'source must be room, locks, task:NAME, coordinator:ROLE, proposal:NAME or barrier:PHASE',
+      'source must be room, locks, locks:SHARD, task:NAME, coordinator:ROLE, proposal:NAME or barrier:PHASE',
     );
   const parsed = name.safeParse(rest === '' ? kind : rest, parseErrors);
   if (!parsed.success) throw new Problem('invalid_envelope', explain(parsed.error, 'source'));

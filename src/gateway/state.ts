@@ -26,6 +26,7 @@ const BOOKKEEPING = new Set([
 ]);
 
 const boardPage = z.object({ rows: z.array(boardRow), next: z.string().optional() });
+const sharded = z.object({ config: z.object({ shards: z.number().int().min(2) }) });
 const roomView = z.object({
   log: z.object({ head: z.number() }),
   agents: z.array(z.looseObject({ id: z.string() })),
@@ -70,7 +71,7 @@ export async function stateOf(hub: Hub, room: string, signal: AbortSignal): Prom
     return await Promise.all(looked);
   };
   const [locks, coordinators, proposals, barriers] = await Promise.all([
-    hub.view(locksTarget(room).workflowId, undefined, signal),
+    locksOf(hub, room, signal),
     look('coordinator', coordinatorTarget),
     look('proposal', proposalTarget),
     look('barrier', barrierTarget),
@@ -80,12 +81,26 @@ export async function stateOf(hub: Hub, room: string, signal: AbortSignal): Prom
     next: log.head,
     agents,
     tasks: open.filter(({ kind }) => kind === 'task'),
-    locks: locks ? [about(locks)] : [],
+    locks,
     coordinators,
     proposals,
     barriers,
     truncated: board_truncated || board.next !== undefined || views > MAX_VIEWS,
   };
+}
+
+/** The room's lock manager, or its shards. */
+async function locksOf(hub: Hub, room: string, signal: AbortSignal): Promise<Fields[]> {
+  const view = await hub.view(locksTarget(room).workflowId, undefined, signal);
+  if (!view) return [];
+  const shards = sharded.safeParse(view);
+  if (!shards.success) return [about(view)];
+  const ids = Array.from(
+    { length: Math.min(shards.data.config.shards, MAX_VIEWS) },
+    (_, i) => locksTarget(room, i).workflowId,
+  );
+  const views = await Promise.all(ids.map(async (id) => await hub.view(id, undefined, signal)));
+  return views.flatMap((one, shard) => (one ? [{ shard, ...about(one) }] : []));
 }
 
 function about(view: Fields): Fields {

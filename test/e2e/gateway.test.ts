@@ -77,6 +77,51 @@ describe('a task', () => {
   });
 });
 
+describe('a lock', () => {
+  const lock = { type: 'lock.request', resources: ['db'], lock_type: 'exclusive', wait_seconds: 60 };
+  const idOf = (answer: Awaited<ReturnType<typeof say>>) => String(answer.replies?.[0]?.['lock_id']);
+
+  it('is waited for in its own log, and seen in the room', async () => {
+    const held = await say(ann, 'work', lock);
+    expect(held.replies?.[0]).toMatchObject({ type: 'lock.granted', to: 'ann' });
+    const queued = await say(bob, 'work', lock);
+    expect(queued.replies?.[0]).toMatchObject({ type: 'lock.queued', to: 'bob' });
+    const after = queued.seq ?? 0;
+    const granted = gateway.ask(bob, `/v1/rooms/work/messages?source=locks&after=${after}&wait_seconds=20`);
+    const state = await (
+      await fetch(`${gateway.url}/v1/rooms/work`, { headers: { authorization: `Bearer ${ann}` } })
+    ).text();
+    expect(state).toContain('"resource":"db"');
+    expect(await say(bob, 'work', { type: 'lock.release', lock_id: idOf(held) })).toMatchObject({
+      status: 409,
+      error: { code: 'not_holder' },
+    });
+    expect((await say(ann, 'work', { type: 'lock.release', lock_id: idOf(held) })).status).toBe(201);
+    const heard: string[] = [];
+    for (let page = await granted; !heard.includes('lock.granted');) {
+      heard.push(...(page.events ?? []).map(({ envelope }) => envelope.type));
+      if (heard.includes('lock.granted')) break;
+      page = await gateway.ask(bob, `/v1/rooms/work/messages?source=locks&after=${page.next}&wait_seconds=20`);
+    }
+    expect(heard).toContain('lock.granted');
+    expect((await say(bob, 'work', { type: 'lock.release', lock_id: idOf(queued) })).status).toBe(201);
+  });
+
+  it('goes to the shard of its resources, and back to it by its id', async () => {
+    const config = { shards: 4 };
+    await stack.client.workflow.start('lockManager', {
+      workflowId: 'synod:shards:locks',
+      taskQueue: 'synod',
+      args: [{ room: 'shards', config }],
+    });
+    const held = await say(operator, 'shards', lock);
+    expect(held.replies?.[0]).toMatchObject({ type: 'lock.granted' });
+    expect(idOf(held)).toMatch(/^l-\d-\d+$/);
+    const released = await say(operator, 'shards', { type: 'lock.release', lock_id: idOf(held) });
+    expect(released).toMatchObject({ status: 201, replies: [{ type: 'lock.released' }] });
+  });
+});
+
 describe('a message', () => {
   it('gets the same answer again, and a conflict with another body', async () => {
     const post = { type: 'room.post', text: 'once', idempotency_key: 'k-1' };
