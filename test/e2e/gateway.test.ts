@@ -79,7 +79,8 @@ describe('a task', () => {
 
 describe('a lock', () => {
   const lock = { type: 'lock.request', resources: ['db'], lock_type: 'exclusive', wait_seconds: 60 };
-  const idOf = (answer: Awaited<ReturnType<typeof say>>) => String(answer.replies?.[0]?.['lock_id']);
+  const idOf = (answer: Awaited<ReturnType<typeof say>>) =>
+    JSON.stringify(answer.replies?.[0]?.['lock_id'] ?? null).replaceAll('"', '');
 
   it('is waited for in its own log, and seen in the room', async () => {
     const held = await say(ann, 'work', lock);
