@@ -12,6 +12,7 @@ const folder = path.join(root, 'node_modules/.cache/synod/bench');
 export interface Built {
   readonly agents: string;
   readonly worker: string;
+  readonly gateway: string;
   /** Workflow bundles by task queue. */
   readonly bundles: { readonly synod: Bundle; readonly bare: Bundle };
   remove(): Promise<void>;
@@ -29,6 +30,7 @@ export async function buildAll(): Promise<Built> {
   const entry = {
     agents: path.join(root, 'bench/processes/agents.ts'),
     worker: path.join(root, 'bench/processes/worker.ts'),
+    gateway: path.join(root, 'bench/processes/gateway.ts'),
   };
   await build({
     config: false,
@@ -46,6 +48,7 @@ export async function buildAll(): Promise<Built> {
   return {
     agents: path.join(outDir, 'agents.mjs'),
     worker: path.join(outDir, 'worker.mjs'),
+    gateway: path.join(outDir, 'gateway.mjs'),
     bundles: {
       synod: await bundle(outDir, 'synod', 'workflows/index.ts', ['zod']),
       bare: await bundle(outDir, 'bare', 'bench/bare.ts', []),

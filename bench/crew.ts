@@ -58,7 +58,7 @@ export class Crew {
   }
 
   /** Each order goes to a process of its own; all begin together once all are ready. */
-  async run(orders: readonly Order[]): Promise<Outcome[]> {
+  async run(orders: readonly Order[], meanwhile: () => Promise<void> = async () => undefined): Promise<Outcome[]> {
     const runs = orders.map((order, i) => {
       const member = (this.#members[i] ??= new Member(this.#script));
       return { member, ...member.order(order) };
@@ -66,6 +66,7 @@ export class Crew {
     const outcomes = Promise.all(runs.map(({ outcome }) => outcome));
     await Promise.race([Promise.all(runs.map(({ ready }) => ready)), outcomes]);
     for (const { member } of runs) member.go();
+    await meanwhile();
     return await outcomes;
   }
 

@@ -5,6 +5,7 @@ import { buildAll, type Built } from './build.ts';
 import { Crew } from './crew.ts';
 import { besides } from './chats.ts';
 import { ascending, bareLoad, coldStart, idleEvents, lockLoad, postLoad, quantile, type Load } from './measures.ts';
+import { openStreams } from './gateway.ts';
 import { summary, table, type Section } from './report.ts';
 import { Site } from './services.ts';
 
@@ -14,11 +15,21 @@ const FAILOVER_HEARTBEAT_SECONDS = 1;
 const HELP = `usage: npm run bench -- [--quick] [--only NAMES] [--help]
 
   --quick       about a minute instead of five; shorter, fewer processes
-  --only NAMES  some of: ${['cold', 'alone', 'processes', 'default-limit', 'idle', 'failover', 'bridge'].join(', ')} (with commas)
+  --only NAMES  some of: ${['cold', 'alone', 'processes', 'default-limit', 'hub', 'streams', 'idle', 'failover', 'bridge'].join(', ')} (with commas)
 
 Progress goes to stderr, a table to stdout; the last line is one JSON object. Exits with 1 if an error reached an agent.`;
 
-const SECTIONS = ['cold', 'alone', 'processes', 'default-limit', 'idle', 'failover', 'bridge'] as const;
+const SECTIONS = [
+  'cold',
+  'alone',
+  'processes',
+  'default-limit',
+  'hub',
+  'streams',
+  'idle',
+  'failover',
+  'bridge',
+] as const;
 type Name = (typeof SECTIONS)[number];
 
 interface Bench {
@@ -83,6 +94,37 @@ const run: Record<Name, (bench: Bench) => Promise<Section>> = {
     } finally {
       await site.close();
     }
+  },
+
+  hub: async ({ built, crew, quick }) => {
+    const site = await Site.open(built, null);
+    try {
+      await site.work('synod');
+      const { url, token } = await site.gateway();
+      const loads: Record<string, Load> = {};
+      // Side by side: the same server, as it is unless configured, first direct and then through the hub.
+      for (const processes of quick ? [1, 8] : [1, 8, 16, 64]) {
+        for (const [name, hub] of [
+          ['limit-direct', undefined],
+          ['limit-hub', { url, token }],
+        ] as const) {
+          // Past eight, direct calls wait for minutes.
+          if (!hub && processes > 8) continue;
+          const load = { processes, agents: 1, listen: true, seconds: quick ? 3 : 10, ...(hub ? { hub } : {}) };
+          loads[`${name}-${processes}`] = told(`${name}-${processes}`, await postLoad(site, crew, load));
+        }
+      }
+      return { loads };
+    } finally {
+      await site.close();
+    }
+  },
+
+  streams: async ({ site, crew, quick }) => {
+    const gateway = await site.gateway();
+    const figures = await openStreams(gateway, crew, { streams: quick ? 400 : 2_000, seconds: quick ? 3 : 10 });
+    await gateway.stop();
+    return { figures };
   },
 
   idle: async ({ site, crew, quick }) => {

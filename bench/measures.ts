@@ -43,7 +43,7 @@ export async function bareLoad(
 export async function postLoad(
   site: Site,
   crew: Crew,
-  load: { seconds: number; processes: number; agents: number; listen: boolean },
+  load: { seconds: number; processes: number; agents: number; listen: boolean; hub?: { url: string; token: string } },
 ): Promise<Load> {
   const { processes, ...each } = load;
   const room = unique('room');
@@ -166,6 +166,6 @@ function total(counts: Record<string, number>): number {
 }
 
 let issued = 0;
-function unique(name: string): string {
+export function unique(name: string): string {
   return `${name}-${process.pid}-${(issued += 1)}`;
 }

@@ -13,6 +13,8 @@ export const order = z.discriminatedUnion('kind', [
     agents: z.number(),
     /** Holds one `receive` beside. */
     listen: z.boolean(),
+    /** Works through this hub instead of going direct. */
+    hub: z.object({ url: z.string(), token: z.string() }).optional(),
     ...bounds(),
   }),
   /** Takes and frees a lock of its own and has the room told of it, by so many agents of this process, each one at a time. */
@@ -23,6 +25,15 @@ export const order = z.discriminatedUnion('kind', [
     name: z.string(),
     agents: z.number(),
     ...bounds(),
+  }),
+  /** Holds so many streams of a gateway open, spread over its processes; each entry heard is one operation. */
+  z.object({
+    kind: z.literal('streams'),
+    url: z.string(),
+    token: z.string(),
+    room: z.string(),
+    streams: z.number(),
+    seconds: z.number(),
   }),
   /** Waits for what a room says, and says nothing. */
   z.object({ kind: z.literal('idle'), address: z.string(), room: z.string(), seconds: z.number() }),

@@ -2,6 +2,7 @@ import { Client, Connection } from '@temporalio/client';
 import { startChild, type OwnedChild } from '../src/dev/child.ts';
 import { startDevServer, type DevServer } from '../src/dev/server.ts';
 import type { Built, Bundle } from './build.ts';
+import type { BenchGateway } from './gateway.ts';
 
 export type Queue = keyof Built['bundles'];
 
@@ -45,6 +46,24 @@ export class Site {
     return async () => {
       this.#workers.delete(worker);
       await worker.stop();
+    };
+  }
+
+  /** Starts a gateway in a process of its own. */
+  async gateway(): Promise<BenchGateway> {
+    const child = await startChild(process.execPath, [this.#built.gateway, this.server.address]);
+    const ended = child.exited.then(() => Promise.reject(new Error(`the gateway has ended:\n${child.tail()}`)));
+    ended.catch(() => undefined);
+    await Promise.race([child.said(/^ready /), ended]);
+    const [, url = '', token = ''] = /^ready (\S+) (\S+)$/m.exec(child.tail()) ?? [];
+    this.#workers.add(child);
+    return {
+      url,
+      token,
+      stop: async () => {
+        this.#workers.delete(child);
+        await child.stop();
+      },
     };
   }
 

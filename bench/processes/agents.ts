@@ -1,4 +1,5 @@
 /** A process of agents: it does what its parent orders, and ends with it. */
+import http from 'node:http';
 import { ServiceError, WorkflowUpdateFailedError, isGrpcServiceError, type Client } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { Agent, connect } from '../../src/client/index.ts';
@@ -25,7 +26,8 @@ process.on('message', (raw) => {
 
 async function carryOut(order: Order, began: Promise<void>): Promise<Outcome> {
   const tally: Outcome = { kind: 'outcome', seconds: 0, latencies: [], errors: {}, retries: {}, heard: 0 };
-  const client = await clientOf(order.address);
+  if (order.kind === 'streams') return await streaming(order, tally, began);
+  const client = await clientOf(order.address, order.kind === 'post' ? order.hub : undefined);
   switch (order.kind) {
     case 'bare': {
       const handle = client.workflow.getHandle(order.workflowId);
@@ -65,6 +67,43 @@ async function carryOut(order: Order, began: Promise<void>): Promise<Outcome> {
   }
 }
 
+/** Opens streams of a gateway; the latency of each entry is counted from the time that its text says. */
+async function streaming(
+  { url, token, room, streams, seconds }: Extract<Order, { kind: 'streams' }>,
+  tally: Outcome,
+  began: Promise<void>,
+): Promise<Outcome> {
+  const end = new AbortController();
+  const agent = new http.Agent({ keepAlive: false, maxSockets: Number.POSITIVE_INFINITY });
+  const open = async () =>
+    await new Promise<void>((resolve, reject) => {
+      const request = http.get(`${url}/v1/rooms/${room}/stream`, {
+        agent,
+        signal: end.signal,
+        headers: { authorization: `Bearer ${token}` },
+      });
+      request.on('error', reject);
+      request.on('response', (response) => {
+        response.on('error', () => undefined);
+        response.on('data', (chunk: Buffer) => {
+          resolve();
+          for (const [, at] of chunk.toString().matchAll(/"text":"at (\d+)"/g)) {
+            tally.latencies.push(Date.now() - Number(at));
+            tally.heard += 1;
+          }
+        });
+      });
+    });
+  // Some at a time: a listener's backlog is short.
+  for (let opened = 0; opened < streams; opened += 50)
+    await Promise.all(Array.from({ length: Math.min(50, streams - opened) }, open));
+  process.send?.({ kind: 'ready' });
+  await began;
+  await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+  end.abort();
+  return { ...tally, seconds };
+}
+
 /** Listens, and resolves when it is known where the present is. */
 async function listening(agent: Agent, room: string, tally: Outcome): Promise<() => void> {
   return await new Promise((resolve) => {
@@ -101,9 +140,10 @@ async function measured(
   return { ...tally, seconds: (performance.now() - start) / 1000 };
 }
 
-async function clientOf(address: string): Promise<Client> {
-  const client = clients.get(address) ?? connect({ address });
-  clients.set(address, client);
+async function clientOf(address: string, hub?: { url: string; token: string }): Promise<Client> {
+  const key = hub?.url ?? address;
+  const client = clients.get(key) ?? connect(hub ? { hub: hub.url, token: hub.token } : { address });
+  clients.set(key, client);
   return await client;
 }
 
