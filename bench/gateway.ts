@@ -28,7 +28,7 @@ export async function openStreams(
   const running = crew.run(
     Array.from({ length: READERS }, () => each),
     async () => {
-      for (; posts < seconds * POSTS_A_SECOND; posts++) {
+      for (const end = performance.now() + seconds * 1000; performance.now() < end; posts++) {
         await say(gateway, room, `at ${Date.now()}`);
         await new Promise((resolve) => setTimeout(resolve, 1000 / POSTS_A_SECOND));
       }

@@ -1,4 +1,5 @@
 /** A process of agents: it does what its parent orders, and ends with it. */
+import { setMaxListeners } from 'node:events';
 import http from 'node:http';
 import { ServiceError, WorkflowUpdateFailedError, isGrpcServiceError, type Client } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
@@ -74,6 +75,7 @@ async function streaming(
   began: Promise<void>,
 ): Promise<Outcome> {
   const end = new AbortController();
+  setMaxListeners(0, end.signal);
   const agent = new http.Agent({ keepAlive: false, maxSockets: Number.POSITIVE_INFINITY });
   const open = async () =>
     await new Promise<void>((resolve, reject) => {
