@@ -16,15 +16,17 @@ export class Alarm {
     this.#ring = ring;
   }
 
-  set(deadline: Deadline | null, now: number): void {
+  /** Says whether anything had to be started or cancelled for it. */
+  set(deadline: Deadline | null, now: number): boolean {
     const running = this.#running?.deadline;
     if (!deadline) {
       // A reader's timer runs out by itself; any other would wake the workflow for nothing much later.
-      if (running && running.summary !== READER) this.cancel();
-      return;
+      const useless = running !== undefined && running.summary !== READER;
+      if (useless) this.cancel();
+      return useless;
     }
     if (running && running.at <= deadline.at && (running.summary === deadline.summary || running.summary === READER))
-      return;
+      return false;
     this.cancel();
     const scope = new wf.CancellationScope();
     this.#running = { deadline, scope };
@@ -37,6 +39,7 @@ export class Alarm {
       // Cancelled for another deadline.
       () => {},
     );
+    return true;
   }
 
   cancel(): void {

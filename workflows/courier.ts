@@ -43,6 +43,7 @@ export class Courier {
   #untold: LogEvent[] = [];
   #mirroring = false;
   #lastMirrored = Number.NEGATIVE_INFINITY;
+  #started = 0;
   readonly #deliveringTo = new Set<string>();
   readonly #running = new Set<string>();
 
@@ -54,8 +55,9 @@ export class Courier {
     this.#source = source;
   }
 
-  /** Starts whatever is due and not under way. */
-  dispatch(): void {
+  /** Starts whatever is due and not under way; says whether that was anything. */
+  dispatch(): boolean {
+    const before = this.#started;
     if (!this.#mirroring && this.#sender.mirror.pending > 0) this.#background(this.#mirror());
     for (const { to } of this.#sender.subscribers.outbox) {
       if (this.#deliveringTo.size >= MAX_DELIVERIES) break;
@@ -65,6 +67,7 @@ export class Courier {
       if (this.#running.size >= MAX_EFFECTS) break;
       if (!this.#running.has(effect.key)) this.#background(this.#run(effect));
     }
+    return this.#started > before;
   }
 
   /** Nothing is left to be told, signalled or run. */
@@ -85,6 +88,7 @@ export class Courier {
 
   /** Cancelling the workflow ends these with it, and their failures are dealt with where they arise. */
   #background(work: Promise<void>): void {
+    this.#started += 1;
     work.then(this.#onEnded, (error: unknown) => {
       if (!wf.isCancellation(error)) wf.log.warn('synod: a delivery failed', { error: String(error) });
       this.#onEnded();

@@ -14,6 +14,11 @@ import { Courier } from './courier.ts';
 
 /** Past so many events a run hands over, before the server suggests it: a storm of signals goes on while it drains. */
 const MAX_HISTORY_EVENTS = 3_000;
+/**
+ * What is written where a workflow task has nothing to do. One that leaves no event is taken together with the next at a
+ * replay, and what came with it is then handled after the next one's update and at its time (temporalio/sdk-rust#1146).
+ */
+const NOTHING_DONE = 'synod_nothing_done_at_event';
 /** What a reader whose wait was ended by draining pauses, in seconds. */
 const DRAIN_PAUSE_SECONDS = 0.1;
 /** How long an ended workflow waits for its last words to be told, in milliseconds. */
@@ -38,7 +43,7 @@ export async function runHost<S, M extends Base>(protocol: Protocol<S, M>, rawSt
     now: Date.now(),
     snapshot,
   });
-  const run: Run = { dirty: false, draining: false };
+  const run: Run = { dirty: false, answered: false, draining: false };
   const courier = new Courier(host, start.room, workflowId, () => (run.dirty = true));
   register(host, protocol, run);
   // Everything up to here is synchronous: no message can come before its handler.
@@ -51,6 +56,8 @@ export async function runHost<S, M extends Base>(protocol: Protocol<S, M>, rawSt
 interface Run {
   /** Something has happened since the loop last looked. */
   dirty: boolean;
+  /** An update was accepted or answered since then: the workflow task leaves an event. */
+  answered: boolean;
   /** The run is about to end: no update is accepted any more, signals still are. */
   draining: boolean;
 }
@@ -68,6 +75,7 @@ function register<S, M extends Base>(host: Host<S, M>, protocol: Protocol<S, M>,
     requestUpdate,
     (raw) => {
       run.dirty = true;
+      run.answered = true;
       return host.request(Array.isArray(raw) ? raw : [], Date.now());
     },
     {
@@ -82,8 +90,14 @@ function register<S, M extends Base>(host: Host<S, M>, protocol: Protocol<S, M>,
     receiveUpdate,
     async (raw) => {
       run.dirty = true;
+      run.answered = true;
       const args = parse(receiveArgs, raw, 'receive');
-      return await new Promise<Received>((resolve) => host.receive(args, Date.now(), resolve));
+      return await new Promise<Received>((resolve) =>
+        host.receive(args, Date.now(), (received) => {
+          run.answered = true;
+          resolve(received);
+        }),
+      );
     },
     {
       description: 'The log after a sequence number, for some agents; waits up to 20 seconds for something to come.',
@@ -117,11 +131,13 @@ async function serve<S, M extends Base>(host: Host<S, M>, courier: Courier, run:
     run.dirty = false;
     const now = Date.now();
     host.tick(now);
-    courier.dispatch();
+    const dispatched = courier.dispatch();
     wf.setCurrentDetails(host.details());
     const { continueAsNewSuggested, historyLength } = wf.workflowInfo();
     if (host.phase(now) !== 'running' || continueAsNewSuggested || historyLength > MAX_HISTORY_EVENTS) break;
-    alarm.set(host.nextDeadline(), now);
+    const acted = [dispatched, alarm.set(host.nextDeadline(), now), run.answered].includes(true);
+    if (!acted) wf.upsertMemo({ [NOTHING_DONE]: historyLength });
+    run.answered = false;
     await wf.condition(() => run.dirty);
   }
   run.draining = true;
