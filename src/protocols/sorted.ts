@@ -32,6 +32,11 @@ export class Sorted<K, V> {
     return sizeOf(this.root);
   }
 
+  /** The same entries under an order that says the same. */
+  ordered(order: Order<K>): Sorted<K, V> {
+    return new Sorted(order, this.root);
+  }
+
   get(key: K): V | undefined {
     let node = this.root;
     while (node) {

@@ -1,5 +1,6 @@
 import { explore, type Limits, type Result } from '../explore.ts';
 import { electionScope } from './election.ts';
+import { lockScope } from './locks.ts';
 import { taskScope } from './taskLease.ts';
 
 /** One world to explore. */
@@ -31,5 +32,35 @@ export const scopes: readonly Entry[] = [
     name: 'election',
     about: 'three candidates for one role, three messages after the first join, any repeats',
     run: (limits) => explore(electionScope('election', { candidates: ['ann', 'bob', 'cleo'], messages: 3 }), limits),
+  },
+  {
+    name: 'locks',
+    about: 'three agents, two resources, each or both, read, write and exclusive; three locks at a time, for ever',
+    run: (limits) => {
+      const options = {
+        agents: [...agents, 'ann'],
+        resources: ['a', 'b'],
+        sets: true,
+        locks: 3,
+        leaseTicks: 1,
+        waitTicks: 2,
+      };
+      return explore(lockScope('locks', { ...options, kinds: ['read', 'write', 'exclusive'] }), limits);
+    },
+  },
+  {
+    name: 'locks-deadlock',
+    about: 'the same with exclusive locks of one resource and four at a time: each may hold one and ask for the other',
+    run: (limits) => {
+      const options = {
+        agents: [...agents, 'ann'],
+        resources: ['a', 'b'],
+        sets: false,
+        locks: 4,
+        leaseTicks: 2,
+        waitTicks: 2,
+      };
+      return explore(lockScope('locks-deadlock', { ...options, kinds: ['exclusive'] }), limits);
+    },
   },
 ];
