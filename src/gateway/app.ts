@@ -12,7 +12,7 @@ import { guard, measured } from './guard.ts';
 import { hubRoutes } from './hubRoutes.ts';
 import { Metrics } from './metrics.ts';
 import { describe } from './openapi.ts';
-import { page } from './page.ts';
+import { page } from './page/routes.ts';
 import { Rates } from './rates.ts';
 import { rooms } from './rooms.ts';
 import type { TokenSource } from './tokenStore.ts';

@@ -1,65 +1,32 @@
-import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { promisify } from 'node:util';
-import { chromium, type BrowserContext, type Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Agent } from '../../src/client/index.ts';
+import { noBrowser, startBrowser, type TestBrowser } from '../support/browser.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { say, Wire } from '../support/wire.ts';
 
-const BROWSERS = ['chromium', 'chromium-browser', 'google-chrome'];
-const ARGS = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
 const ROOM = 'release';
 const TASK = 'write-notes';
 const WORKFLOW = `synod:${ROOM}:task:${TASK}`;
 
-async function browserOnPath(): Promise<string | undefined> {
-  for (const name of BROWSERS) {
-    const found = await promisify(execFile)('/bin/sh', ['-c', `command -v ${name}`]).catch(() => undefined);
-    if (found) return found.stdout.trim();
-  }
-  return undefined;
-}
-
-const executablePath = await browserOnPath();
-const strict = ['1', 'true'].includes(process.env['CI'] ?? '');
-if (executablePath === undefined && !strict)
-  console.warn(
-    `webui.test.ts is skipped: none of ${BROWSERS.join(', ')} is on PATH (Debian: apt-get install chromium)`,
-  );
-
-describe.skipIf(executablePath === undefined && !strict)('the Web UI', { timeout: 90_000 }, () => {
+describe.skipIf(noBrowser)('the Web UI', { timeout: 90_000 }, () => {
   let stack: Stack;
   let folder: string;
-  let browser: BrowserContext;
+  let browser: TestBrowser;
   let page: Page;
 
   beforeAll(async () => {
-    if (executablePath === undefined)
-      throw new Error(`in CI there must be a browser: one of ${BROWSERS.join(', ')} on PATH`);
     folder = await mkdtemp(path.join(tmpdir(), 'synod-webui-'));
     stack = await startStack({ server: { ui: true } });
     const producer = new Agent(stack.client, 'producer');
     await producer.announce(ROOM, { task_id: TASK, title: 'Write the release notes', lease_seconds: 600 });
     const claim = say('task.claim', 'agent-7', { task_id: TASK });
     await Wire.task(stack.client, ROOM, TASK).ask(claim);
-    browser = await chromium.launchPersistentContext(path.join(folder, 'profile'), {
-      executablePath,
-      args: ARGS,
-      viewport: { width: 1400, height: 1400 },
-    });
-    page = await browser.newPage();
+    browser = await startBrowser({ width: 1400, height: 1400 });
+    page = await browser.context.newPage();
   });
   afterAll(async () => {
     await browser?.close();
