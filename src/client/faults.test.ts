@@ -45,6 +45,16 @@ it.each([
   expect(classify(grpc(code)).kind).toBe('retry');
 });
 
+it('knows a crowd by the limit of updates in flight alone, not by what else the server has too much of', () => {
+  const crowd = 'limit on number of concurrent in-flight updates has been reached (10)';
+  expect(classify(service(8, crowd))).toMatchObject({ kind: 'retry', crowded: true });
+  const others = [
+    'workflow operation can not be applied because workflow is closing',
+    'consistent query buffer is full',
+  ];
+  for (const words of others) expect(classify(service(8, words))).not.toHaveProperty('crowded');
+});
+
 it.each([
   [3, 'INVALID_ARGUMENT'],
   [7, 'PERMISSION_DENIED'],

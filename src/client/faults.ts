@@ -33,6 +33,8 @@ const PASSING = new Set([
   13, // INTERNAL
   14, // UNAVAILABLE
 ]);
+/** What the server says where a workflow has as many updates in flight as it may. */
+const IN_FLIGHT = /in-flight updates/i;
 const ALREADY_EXISTS = 6;
 const NOT_FOUND = 5;
 /** What the failure of an update is called when its workflow ended under it. */
@@ -53,7 +55,9 @@ export function classify(error: unknown): Fault {
   if (cause.code === ALREADY_EXISTS) return { kind: 'ended', error };
   if (cause.code === NOT_FOUND) return { kind: 'gone', error };
   if (!PASSING.has(cause.code)) return { kind: 'fatal', error };
-  return cause.code === RESOURCE_EXHAUSTED ? { kind: 'retry', error, crowded: true } : { kind: 'retry', error };
+  // A workflow that hands over or has many queries refuses with the same code; that passes by itself.
+  const crowded = cause.code === RESOURCE_EXHAUSTED && IN_FLIGHT.test(cause.details);
+  return crowded ? { kind: 'retry', error, crowded } : { kind: 'retry', error };
 }
 
 function ofUpdate(error: WorkflowUpdateFailedError): Fault {
