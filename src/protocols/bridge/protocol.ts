@@ -92,7 +92,8 @@ function take(state: LedgerState, message: Take, { now }: Context): Decision<Led
       epoch,
       poster: { id: message.from, lease_ms: ms, until: now + ms },
     },
-    verdict: ['taken', epoch, ms, now + ms, JSON.stringify(place)],
+    // In the schema's order of fields, as the next run reads it: a verdict must not depend on how its state came about.
+    verdict: ['taken', epoch, ms, now + ms, JSON.stringify(bridgePlace.parse(place))],
     quiet: true,
   };
 }
