@@ -55,6 +55,9 @@ const WORDS: { readonly [type: string]: Words } = {
   'lock.escalated': (field) => `a lock needs attention: ${field('reason')}`,
 
   'room.join': (field) => `${field('from')} joins as ${field('kind')}: ${field('purpose')}`,
+  'room.pause': (field, { reason }) =>
+    `${field('from')} pauses the room: nothing new is begun${reason === undefined ? '' : ` (${field('reason')})`}`,
+  'room.resume': (field) => `${field('from')} resumes the room`,
   'room.accepted': (field) => `heard ${field('to')}`,
   'room.post': (field) => `${field('from')}: ${field('text')}`,
   'synod.digest': (field) => `and ${field('counts')}`,

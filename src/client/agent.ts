@@ -158,7 +158,7 @@ export class Agent {
   /**
    * Does a room's tasks, one after the other (or `concurrency` at once), until `options.signal` fires; then what is
    * being done is handed back. A task is never begun before its ack, its lease is renewed beside the work, and it is
-   * completed or failed once.
+   * completed or failed once. While an operator has paused the room nothing is claimed; what is being done goes on.
    */
   async work(room: string, handler: Handler, options: WorkOptions = {}): Promise<void> {
     await work(this.#hub, this.id, checked('room', room), handler, options);

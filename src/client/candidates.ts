@@ -82,6 +82,11 @@ export class Candidates {
     return best;
   }
 
+  /** Gives back one that was taken and is not claimed after all. */
+  giveBack(candidate: Candidate): void {
+    if (!candidate.gone.signal.aborted) this.#add(candidate);
+  }
+
   drop(taskId: string): void {
     this.#open.get(taskId)?.gone.abort();
     this.#open.delete(taskId);

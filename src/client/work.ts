@@ -7,6 +7,7 @@ import { Candidates, type Candidate } from './candidates.ts';
 import { compose } from './compose.ts';
 import type { Hub } from './hub.ts';
 import { Lease } from './lease.ts';
+import { Pausing } from './pausing.ts';
 import { roomTarget, taskTarget } from './targets.ts';
 import { jittered, pause } from './timing.ts';
 
@@ -77,14 +78,16 @@ export async function work(
 ): Promise<void> {
   const { signal = new AbortController().signal, concurrency = 1 } = options;
   const candidates = new Candidates(options.capabilities ?? []);
+  const pausing = new Pausing();
   const leases = new Map<string, Lease>();
   const { workflowId } = roomTarget(room);
   const board = async () => {
-    await candidates.refresh(async (query) => await hub.view(workflowId, query, signal));
+    await candidates.refresh(async (query) => await pausing.look(() => hub.view(workflowId, query, signal)));
   };
   const stop = hub.readerOf(workflowId).listen({
     agent,
     onEvent: (event) => {
+      pausing.note(event);
       candidates.note(event, new Date().toISOString());
       const { type, task_id: taskId } = event.envelope;
       if (type === 'task.cancelled' && typeof taskId === 'string') leases.get(taskId)?.lose('the task was cancelled');
@@ -94,7 +97,7 @@ export async function work(
   try {
     await Promise.all(
       Array.from({ length: concurrency }, () =>
-        loop({ hub, agent, room, handler, options, candidates, leases, signal, board }),
+        loop({ hub, agent, room, handler, options, candidates, pausing, leases, signal, board }),
       ),
     );
   } finally {
@@ -109,14 +112,16 @@ interface Loop {
   readonly handler: Handler;
   readonly options: WorkOptions;
   readonly candidates: Candidates;
+  readonly pausing: Pausing;
   readonly leases: Map<string, Lease>;
   readonly signal: AbortSignal;
   readonly board: () => Promise<void>;
 }
 
 async function loop(context: Loop): Promise<void> {
-  const { candidates, signal } = context;
+  const { candidates, pausing, signal } = context;
   while (!signal.aborted) {
+    await pausing.over(signal);
     const candidate = candidates.take();
     if (candidate) await attempt(context, candidate).catch(warn);
     else {
@@ -129,12 +134,13 @@ async function loop(context: Loop): Promise<void> {
 
 /** Claims a candidate and does it; stands down where another was first. */
 async function attempt(context: Loop, candidate: Candidate): Promise<void> {
-  const { hub, agent, room, options, candidates, signal } = context;
+  const { hub, agent, room, options, candidates, pausing, signal } = context;
   const jitterMs = Math.random() * (options.claimJitterSeconds ?? DEFAULT_JITTER_SECONDS) * 1000;
   const unwatch = candidates.watch(candidate);
   const waited = await pause(jitterMs, AbortSignal.any([signal, candidate.gone.signal]));
   unwatch();
   if (!waited) return;
+  if (pausing.paused) return candidates.giveBack(candidate);
   const target = taskTarget(room, candidate.task_id);
   const askedAt = performance.now();
   const claim = compose(taskMessages['task.claim'], agent, {

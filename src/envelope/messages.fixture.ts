@@ -107,6 +107,8 @@ export const samples: { readonly [type: string]: Sample } = {
     required: ['text'],
     wrong: { text: [...NOT_TEXT, '', 'x'.repeat(4_001), '😀'.repeat(4_001)] },
   },
+  'room.pause': { schema: roomMessages['room.pause'], valid: base, required: [], wrong: { reason: [...NOT_TEXT, ''] } },
+  'room.resume': { schema: roomMessages['room.resume'], valid: base, required: [], wrong: {} },
   'coordinator.join': {
     schema: coordinatorMessages['coordinator.join'],
     valid: base,

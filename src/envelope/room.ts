@@ -17,6 +17,10 @@ export const roomMessages = {
         `must have at most ${MAX_POST_CHARACTERS} characters`,
       ),
   }),
+  /** For operators: nobody is to begin anything new in this room, until it is resumed. */
+  'room.pause': message('room.pause', { reason: text.min(1, 'must not be empty').optional() }),
+  /** For operators. */
+  'room.resume': message('room.resume', {}),
 };
 
 export type RoomMessage = z.infer<(typeof roomMessages)[keyof typeof roomMessages]>;

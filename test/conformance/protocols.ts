@@ -102,6 +102,8 @@ const join: Step = {
   say: { type: 'room.join', from: 'ann', kind: 'worker', purpose: 'sorting', capabilities: ['sort'] },
   answer: 'room.accepted',
 };
+const pause: Step = { say: { type: 'room.pause', from: 'operator:jo', reason: 'lunch' }, answer: 'room.accepted' };
+const resume: Step = { say: { type: 'room.resume', from: 'operator:jo' }, answer: 'room.accepted' };
 const post: Step = { say: { type: 'room.post', from: 'bob', text: 'hello' }, answer: 'room.accepted' };
 
 const roomSubject = subject(room, {
@@ -113,10 +115,14 @@ const roomSubject = subject(room, {
     { ...join, quiet: true },
     told(2, 'held'),
     { say: { ...join.say, purpose: 'counting' }, answer: 'room.accepted' },
+    pause,
+    { ...pause, quiet: true },
     told(3, 'completed', true),
     post,
+    resume,
+    { ...resume, quiet: true },
   ],
-  messages: [join.say, post.say],
+  messages: [join.say, post.say, pause.say, resume.say],
   foreign: [{ room: 'elsewhere' }, { room: null }],
   deadlines: [
     {

@@ -24,6 +24,8 @@ const roomState = z.object({
   /** Who introduced itself, in the order of introduction. */
   agents: z.array(z.tuple([z.string(), agent])),
   board: boardState,
+  /** Who has paused the room, and when; absent while it is not paused. */
+  paused: z.object({ by: z.string(), since: z.number(), reason: z.string().optional() }).optional(),
 });
 export type RoomState = z.infer<typeof roomState>;
 
@@ -35,7 +37,7 @@ export const room: Protocol<RoomState, RoomMessage> = {
   workflowType: 'room',
   kind: 'room',
   area: 'room',
-  messages: rules<RoomMessage>(roomMessages),
+  messages: rules<RoomMessage>(roomMessages, ['room.pause', 'room.resume']),
   config: { retain: whole(1, MAX_LOG_ENTRIES) },
   state: roomState,
 
@@ -66,18 +68,20 @@ export const room: Protocol<RoomState, RoomMessage> = {
     if (query !== undefined && query !== null) {
       const parsed = boardQuery.safeParse(query, parseErrors);
       if (!parsed.success) throw new SynodError('invalid_envelope', explain(parsed.error, 'query'));
-      return page(state.board, parsed.data);
+      return { ...page(state.board, parsed.data), paused: state.paused !== undefined };
     }
     return {
       agents: state.agents.map(([id, known]) => ({ ...shown(known), id, since: formatTimestamp(known.since) })),
       board: counts(state.board),
       board_truncated: state.board.truncated,
+      ...(state.paused ? { paused: { ...state.paused, since: formatTimestamp(state.paused.since) } } : {}),
     };
   },
 
   details(state) {
     const open = Object.entries(counts(state.board)).map(([what, n]) => `${n} ${what.replace('.', ' ')}`);
     return [
+      ...(state.paused ? [`Paused by ${state.paused.by} since ${formatTimestamp(state.paused.since)}.`] : []),
       `${state.agents.length} introduced: ${
         state.agents
           .slice(-20)
@@ -95,6 +99,7 @@ export const room: Protocol<RoomState, RoomMessage> = {
 
 function onMessage(state: RoomState, message: RoomMessage, { now }: Context): Decision<RoomState> {
   if (message.type === 'room.post') return { state, verdict: ['accepted'] };
+  if (message.type !== 'room.join') return onPause(state, message, now);
   const known = state.agents.find(([id]) => id === message.from)?.[1];
   const { kind, purpose, capabilities } = message;
   const introduction = { kind, purpose, ...(capabilities ? { capabilities } : {}), since: known?.since ?? now };
@@ -108,6 +113,21 @@ function onMessage(state: RoomState, message: RoomMessage, { now }: Context): De
   ];
   while (agents.length > MAX_AGENTS || !fitsBytes(JSON.stringify(agents), MAX_AGENTS_SIZE)) agents.shift();
   return { state: { ...state, agents }, verdict: ['accepted'] };
+}
+
+/** Pausing what is paused, or resuming what is not, changes nothing and is told to nobody. */
+function onPause(
+  { paused, ...rest }: RoomState,
+  message: Extract<RoomMessage, { type: 'room.pause' | 'room.resume' }>,
+  now: number,
+): Decision<RoomState> {
+  if (message.type === 'room.resume') return { state: rest, verdict: ['accepted'], quiet: paused === undefined };
+  if (paused) return { state: { ...rest, paused }, verdict: ['accepted'], quiet: true };
+  const { from: by, reason } = message;
+  return {
+    state: { ...rest, paused: { by, since: now, ...(reason === undefined ? {} : { reason }) } },
+    verdict: ['accepted'],
+  };
 }
 
 function shown({ kind, purpose, capabilities }: z.infer<typeof agent>): { [field: string]: Json } {
