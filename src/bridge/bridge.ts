@@ -9,15 +9,16 @@ import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { MAX_POST_TEXT, type BridgePlace, type DoubtfulPost } from '../envelope/bridge.ts';
 import { EVERYONE } from '../envelope/calls.ts';
 import { ChatError, type ChatAdapter, type ChatMessage } from './adapter.ts';
-import { deliver, pauseAfter, POSSIBLE_REPEAT } from './courier.ts';
+import { deliver, POSSIBLE_REPEAT, type CourierOptions } from './courier.ts';
 import { hashOf, postKey } from './key.ts';
 import { Ledger, PlaceLost } from './ledger.ts';
+import { listen } from './listen.ts';
 import { Outbox, OUTBOX_CAPACITY, POST_INTERVAL_MS } from './outbox.ts';
+import { Hearing } from './people/hearing.ts';
+import type { People } from './people/list.ts';
 import { split } from './split.ts';
+import { answerText } from './text.ts';
 import { Turn } from './turn.ts';
-
-/** Between two looks into a chat where nobody writes. */
-const LISTEN_PAUSE_MS = 1_000;
 
 /** Options of {@link runBridge}. */
 export interface BridgeOptions {
@@ -36,6 +37,8 @@ export interface BridgeOptions {
   readonly begin?: 'start' | 'now';
   /** What a person wrote in the chat: at least once, in order; what it throws ends the bridge. Without it nothing is read. */
   readonly onMessage?: (message: ChatMessage) => Promise<void>;
+  /** Who may speak and act in the room from the chat, and as whom. Without it nobody may. */
+  readonly people?: People;
   /** What happens to the bridge, in sentences. */
   readonly onNote?: (note: string) => void;
   /** It posts, or stands by because another bridge does. */
@@ -57,6 +60,7 @@ class Bridge {
   readonly #hub: Hub;
   readonly #ledger: Ledger;
   readonly #leaseSeconds: number;
+  readonly #hearing: Hearing | undefined;
 
   constructor(options: BridgeOptions, stop: AbortSignal) {
     this.#options = options;
@@ -66,6 +70,17 @@ class Bridge {
     this.#leaseSeconds = leaseSeconds;
     const chat = `${adapter.name}:${adapter.target}`;
     this.#ledger = new Ledger(this.#hub, checked('room', room), chat, `bridge:${randomUUID()}`);
+    this.#hearing =
+      options.people &&
+      new Hearing({
+        client,
+        taskQueue,
+        hub: this.#hub,
+        room,
+        chat,
+        people: options.people,
+        onNote: (note) => this.#note(note),
+      });
   }
 
   async run(): Promise<void> {
@@ -107,7 +122,7 @@ class Bridge {
     const lost = new AbortController();
     const turn = new Turn(place);
     const renewing = this.#keepRenewing(lost);
-    const hearing = this.#keepHearing(place.heard, lost);
+    const hearing = this.#keepHearing(place, lost);
     try {
       await this.#post(turn, lost.signal);
     } catch (error) {
@@ -123,7 +138,12 @@ class Bridge {
   async #post(turn: Turn, lost: AbortSignal): Promise<void> {
     if (turn.place.doubt) await this.#finish(turn, turn.place.doubt, true, lost);
     const { intervalMs = POST_INTERVAL_MS, capacity = OUTBOX_CAPACITY } = this.#options;
-    const outbox = new Outbox(turn.after, { intervalMs, capacity, fits: this.#fits });
+    const outbox = new Outbox(turn.after, {
+      intervalMs,
+      capacity,
+      fits: this.#fits,
+      knows: (envelope) => this.#hearing?.stoodInChat(envelope) ?? false,
+    });
     const reader = this.#hub.readerOf(roomTarget(this.#options.room).workflowId);
     const onEvent: Parameters<typeof reader.listen>[0]['onEvent'] = (event) => {
       outbox.add(event);
@@ -171,12 +191,21 @@ class Bridge {
 
   /** Brings a post that is written down to the chat, and writes down what became of it. */
   async #finish(turn: Turn, post: DoubtfulPost, doubted: boolean, lost: AbortSignal): Promise<void> {
-    const ends = AbortSignal.any([lost, this.#stop]);
     const settled = await deliver(post, doubted, {
-      adapter: this.#options.adapter,
-      lost,
+      ...this.#courier(lost),
       ...(turn.lastId === undefined ? {} : { lastId: turn.lastId }),
       sayMarked: (marked) => this.#ledger.send(turn.after, marked),
+    });
+    if (settled.outcome === 'refused') this.#note(`${this.#ledger.chat} refuses entry ${post.last}: left out`);
+    await this.#ledger.settle(post.key, settled);
+    turn.settled(post, settled);
+  }
+
+  #courier(lost: AbortSignal): Omit<CourierOptions, 'sayMarked'> {
+    const ends = AbortSignal.any([lost, this.#stop]);
+    return {
+      adapter: this.#options.adapter,
+      lost,
       mayPost: async () => {
         ends.throwIfAborted();
         if (this.#ledger.validMs <= 0) await this.#ledger.renew();
@@ -186,10 +215,25 @@ class Bridge {
         ends.throwIfAborted();
       },
       onTrouble: (error, ms) => this.#note(`${error.message}; again in ${(ms / 1000).toFixed(1)} s`),
-    });
-    if (settled.outcome === 'refused') this.#note(`${this.#ledger.chat} refuses entry ${post.last}: left out`);
-    await this.#ledger.settle(post.key, settled);
-    turn.settled(post, settled);
+    };
+  }
+
+  /**
+   * Answers a message in its thread. The keys are the message's, so that one which is heard again is answered once.
+   * @param doubted it may have been answered already.
+   */
+  async #answer({ id, thread = id }: ChatMessage, text: string, doubted: boolean, lost: AbortSignal): Promise<void> {
+    const { adapter, room } = this.#options;
+    const whole = hashOf(`answer to ${id}`);
+    const texts = split(answerText(text), this.#fits).map((part) => adapter.escape(part.text));
+    for (const [part, said] of texts.entries()) {
+      const key = postKey(room, this.#ledger.chat, 0, part, whole);
+      const post = { key, text: said, last: 0, part, parts: texts.length, whole };
+      // A mark needs no ledger: whoever hears the message again looks for the answer again.
+      const sayMarked = async (): Promise<void> => undefined;
+      const settled = await deliver(post, doubted, { ...this.#courier(lost), thread, lastId: id, sayMarked });
+      if (settled.outcome === 'refused') this.#note(`${this.#ledger.chat} refuses an answer: left out`);
+    }
   }
 
   /** Moves the cursor over entries that were not for people, so that nobody reads them again. */
@@ -211,27 +255,18 @@ class Bridge {
     }
   }
 
-  /** Reads what people write, from where it was read to, and hands it on. */
-  async #keepHearing(from: string | undefined, lost: AbortController): Promise<void> {
+  /** Without anybody who listens nothing is read. */
+  async #keepHearing({ heard: from }: BridgePlace, lost: AbortController): Promise<void> {
     const { adapter, onMessage } = this.#options;
-    if (!onMessage) return;
-    const ends = AbortSignal.any([lost.signal, this.#stop]);
-    let heard = from;
-    for (let failures = 0; !ends.aborted;) {
-      try {
-        const { messages, cursor } = await adapter.readForward(heard, ends);
-        for (const message of messages) await onMessage(message);
-        const news = heard === undefined || messages.length > 0;
-        heard = cursor;
-        if (news) await this.#ledger.renew({ heard });
-        else await this.#pause(LISTEN_PAUSE_MS, ends);
-        failures = 0;
-      } catch (error) {
-        if (ends.aborted) return;
-        if (!(error instanceof ChatError) || error.fault === 'refused') return lost.abort(error);
-        await this.#pause(pauseAfter(error, failures++), ends);
-      }
-    }
+    if (!onMessage && !this.#hearing) return;
+    const hear = (message: ChatMessage, again: boolean) => this.#hear(message, again, lost.signal);
+    await listen({ adapter, ledger: this.#ledger, from, hear, stop: this.#stop }, lost);
+  }
+
+  async #hear(message: ChatMessage, again: boolean, lost: AbortSignal): Promise<void> {
+    const answer = await this.#hearing?.hear(message);
+    if (answer !== undefined) await this.#answer(message, answer, again, lost);
+    await this.#options.onMessage?.(message);
   }
 
   get #renewMs(): number {

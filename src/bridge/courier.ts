@@ -16,6 +16,8 @@ export interface CourierOptions {
   readonly adapter: ChatAdapter;
   /** The chat's id of the post before this one. */
   readonly lastId?: string;
+  /** Posts in this thread. */
+  readonly thread?: string;
   /** Writes down that the post is sent marked from now on. */
   readonly sayMarked: (marked: DoubtfulPost) => Promise<void>;
   /** Called before each attempt: throws where this bridge may not post any more. */
@@ -34,14 +36,15 @@ export interface CourierOptions {
  * @returns what became of it; throws {@link ChatError} `refused` where the chat refuses the bridge itself.
  */
 export async function deliver(first: DoubtfulPost, doubted: boolean, options: CourierOptions): Promise<Settled> {
-  const { adapter, lastId, mayPost, lost } = options;
+  const { adapter, lastId, thread, mayPost, lost } = options;
+  const where = thread === undefined ? {} : { thread };
   let post = first;
   let inDoubt = doubted;
   for (let failures = 0; ; failures++) {
     await mayPost();
     try {
       if (inDoubt) {
-        const sent = { text: post.text, ...(lastId === undefined ? {} : { after: lastId }) };
+        const sent = { text: post.text, ...where, ...(lastId === undefined ? {} : { after: lastId }) };
         const found = await adapter.readBack(post.key, sent, lost);
         if (typeof found === 'object') return { outcome: 'posted', id: found.id };
         if (found === 'unknown' && !post.text.startsWith(POSSIBLE_REPEAT)) {
@@ -51,7 +54,7 @@ export async function deliver(first: DoubtfulPost, doubted: boolean, options: Co
         inDoubt = false;
         await mayPost();
       }
-      const { id } = await adapter.post(post.key, post.text, { signal: lost });
+      const { id } = await adapter.post(post.key, post.text, { ...where, signal: lost });
       return { outcome: 'posted', id };
     } catch (error) {
       if (!(error instanceof ChatError) || error.fault === 'refused') throw error;

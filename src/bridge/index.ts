@@ -15,4 +15,5 @@ export { discordAdapter, type DiscordOptions } from './adapters/discord.ts';
 export { matrixAdapter, type MatrixOptions } from './adapters/matrix.ts';
 export { slackAdapter, type SlackOptions } from './adapters/slack.ts';
 export { runBridge, type BridgeOptions } from './bridge.ts';
+export { People, type Act, type Person } from './people/list.ts';
 export { consoleLine, type ConsoleFormat } from './console.ts';

@@ -1,5 +1,5 @@
 import type { LogEvent } from '../envelope/calls.ts';
-import { SYNOD } from '../envelope/envelope.ts';
+import { SYNOD, type Envelope } from '../envelope/envelope.ts';
 import { chatText, isForPeople } from './text.ts';
 
 /** One post for each agent in so many milliseconds: "Discord Break Rooms for AI Agents", failure 2. */
@@ -13,6 +13,8 @@ export interface OutboxOptions {
   readonly capacity: number;
   /** Whether a text is short enough for one post. */
   readonly fits: (text: string) => boolean;
+  /** What is passed over: it stands in the chat already. Default: nothing. */
+  readonly knows?: (envelope: Envelope) => boolean;
 }
 
 /** What is to be done next. */
@@ -61,7 +63,7 @@ export class Outbox {
     if (seq <= this.#seen) this.#push(seq, SYNOD, 'The log of this room begins anew.', 0);
     else if (seq > this.#seen + 1) this.#leaveOut(seq - 1, seq - 1 - this.#seen);
     this.#seen = seq;
-    if (!isForPeople(event)) return;
+    if (!isForPeople(event) || this.#options.knows?.(envelope)) return;
     this.#push(seq, envelope.from, chatText(event), 0);
     if (this.#entries.length > this.#options.capacity) this.#drop();
   }

@@ -20,6 +20,11 @@ export function chatText({ envelope }: LogEvent): string {
   return breakMentions(envelope.type === 'room.post' ? post(envelope) : sentence(envelope, harmless));
 }
 
+/** What the bridge itself says, which may hold what agents have named: harmless and masked as well. */
+export function answerText(text: string): string {
+  return breakMentions(harmless(text));
+}
+
 function post({ from, text }: Envelope): string {
   // Masked before anything is split or marked: a secret must not hide in the seam.
   const said = harmless(typeof text === 'string' ? text : '');

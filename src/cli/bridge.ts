@@ -1,5 +1,7 @@
+import { readFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError } from 'commander';
 import { runBridge } from '../bridge/bridge.ts';
+import { People } from '../bridge/people/list.ts';
 import { connect, disconnect } from '../client/connect.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { MAX_BRIDGE_LEASE_SECONDS } from '../envelope/bridge.ts';
@@ -12,6 +14,7 @@ interface Options extends ChatOptions {
   readonly room: string;
   readonly interval: number;
   readonly lease: number;
+  readonly people?: string;
   readonly fromNow?: boolean;
   readonly taskQueue: string;
 }
@@ -29,12 +32,14 @@ export function bridgeCommand(): Command {
     )
     .option('--lease <seconds>', 'after so long a silence another bridge of the same chat takes over', lease, 15)
     .option('--from-now', 'a chat that was never told anything begins now, not at the start of the room')
+    .option('--people <file>', 'who may speak and act in the room from the chat, as JSON; without it nobody may')
     .option('--task-queue <name>', 'task queue', DEFAULT_TASK_QUEUE)
     .addHelpText(
       'after',
       '\nSeveral may run for one chat: one posts, the others stand by. Whichever goes on begins where the last one stopped.',
     )
     .action(async (options: Options) => {
+      const people = options.people === undefined ? undefined : await peopleOf(options.people);
       const adapter = await chatOf(options);
       const stop = new AbortController();
       for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort());
@@ -52,6 +57,7 @@ export function bridgeCommand(): Command {
             taskQueue: options.taskQueue,
             intervalMs: options.interval * 1000,
             leaseSeconds: options.lease,
+            ...(people ? { people } : {}),
             begin: options.fromNow ? 'now' : 'start',
             onNote: (note) => console.error(`synod: ${note}`),
             onReady: () => console.log('ready'),
@@ -63,6 +69,15 @@ export function bridgeCommand(): Command {
       }
       console.error('synod: stopped');
     });
+}
+
+async function peopleOf(file: string): Promise<People> {
+  try {
+    const list: unknown = JSON.parse(await readFile(file, 'utf8'));
+    return People.read(list);
+  } catch (error) {
+    throw new Error(`--people ${file}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
 }
 
 function interval(value: string): number {

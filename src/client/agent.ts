@@ -7,6 +7,8 @@ import type { Envelope } from '../envelope/envelope.ts';
 import type { Json } from '../envelope/fields.ts';
 import { boardRow, roomMessages, type BoardRow } from '../envelope/room.ts';
 import { taskMessages } from '../envelope/task.ts';
+import { SynodError } from '../envelope/refusal.ts';
+import { yieldHint, type YieldHint } from './breakRoom.ts';
 import { accepted, type OnRetry } from './channel.ts';
 import { checked, compose } from './compose.ts';
 import { Hub } from './hub.ts';
@@ -153,6 +155,19 @@ export class Agent {
       if (page.next === undefined) return rows;
       after = page.next;
     }
+  }
+
+  /**
+   * Whether to leave a task to somebody else: another has named it in the room, claimed it or got it, in the last `withinSeconds`
+   * by Temporal's time and since it was last announced. A hint for work that is no task here: two who ask at the same
+   * time are both told to go on. Where it matters, claim the task: of all who claim, one gets the ack.
+   */
+  async shouldYield(room: string, taskId: string, withinSeconds: number): Promise<YieldHint> {
+    if (!(withinSeconds > 0)) throw new SynodError('invalid_envelope', 'withinSeconds must be a number of seconds > 0');
+    const log = await this.#hub.log(roomTarget(checked('room', room)).workflowId);
+    if (!log) return { yield: false };
+    const about = { agent: this.id, taskId, now: Date.parse(log.now), withinMs: withinSeconds * 1000 };
+    return yieldHint(log.events, about);
   }
 
   /**

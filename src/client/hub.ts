@@ -3,6 +3,8 @@ import { setMaxListeners } from 'node:events';
 import type { Client } from '@temporalio/client';
 import type { Target } from '../envelope/address.ts';
 import type { Base, Envelope } from '../envelope/envelope.ts';
+import { EVERYONE, type LogEvent, type Received } from '../envelope/calls.ts';
+import { MAX_RECEIVE_EVENTS } from '../envelope/limits.ts';
 import type { Json } from '../envelope/fields.ts';
 import { Channel, type OnRetry } from './channel.ts';
 import { classify } from './faults.ts';
@@ -94,11 +96,35 @@ export class Hub {
 
   /** Where a workflow's log ends, and Temporal's time, asked again until it is answered; undefined where no such workflow runs. */
   async end(workflowId: string, signal: AbortSignal): Promise<{ head: number; now: string } | undefined> {
-    const present = { agents: [], after: -1, wait_seconds: 0, limit: 1 };
-    return await this.#repeated(workflowId, signal, async () => {
+    const page = await this.#page(workflowId, { agents: [], after: -1, limit: 1 }, signal);
+    return page && { head: page.next, now: page.now };
+  }
+
+  /** All that a workflow's log keeps, and Temporal's time then; undefined where no such workflow runs. */
+  async log(
+    workflowId: string,
+    signal?: AbortSignal,
+  ): Promise<{ events: readonly LogEvent[]; now: string } | undefined> {
+    const events: LogEvent[] = [];
+    for (let after = 0; ;) {
+      const page = await this.#page(workflowId, { agents: [EVERYONE], after, limit: MAX_RECEIVE_EVENTS }, signal);
+      if (!page) return undefined;
+      events.push(...page.events);
+      if (page.events.length < MAX_RECEIVE_EVENTS) return { events, now: page.now };
+      after = page.next;
+    }
+  }
+
+  /** What a log has by now, without a wait. */
+  async #page(
+    workflowId: string,
+    args: { agents: string[]; after: number; limit: number },
+    signal: AbortSignal | undefined,
+  ): Promise<Received | undefined> {
+    const ends = signal ?? this.#closing.signal;
+    return await this.#repeated(workflowId, ends, async () => {
       try {
-        const { next, now } = await this.#transport.receive(workflowId, present, signal);
-        return { head: next, now };
+        return await this.#transport.receive(workflowId, { ...args, wait_seconds: 0 }, ends);
       } catch (error) {
         if (classify(error).kind === 'gone') return undefined;
         throw error;

@@ -1,6 +1,7 @@
 /** The agents' side of Synod: everything that an agent in TypeScript needs, beside a Temporal server. */
 export { Agent, type AgentOptions, type Announced, type TaskOptions } from './agent.ts';
 export type { BarrierOptions, BarrierResult } from './barrier.ts';
+export type { YieldHint } from './breakRoom.ts';
 export type { OnRetry } from './channel.ts';
 export { connect, disconnect, type ConnectOptions } from './connect.ts';
 export type { CoordinateOptions, Directive, DirectiveOptions, Leadership } from './coordinate.ts';

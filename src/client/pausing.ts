@@ -32,8 +32,7 @@ export class Pausing {
 
   /** Resolves when the room is not paused, or when the signal fires. */
   async over(signal: AbortSignal): Promise<void> {
-    while (this.#paused && !signal.aborted)
-      await once(this.#changes, 'resumed', { signal }).catch(() => undefined);
+    while (this.#paused && !signal.aborted) await once(this.#changes, 'resumed', { signal }).catch(() => undefined);
   }
 
   #set(paused: boolean): void {

@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Agent } from '../../src/client/index.ts';
@@ -5,6 +8,7 @@ import { startChild, type OwnedChild } from '../../src/dev/child.ts';
 import { numbersIn, saidIn, talk } from '../bridge/mirrored.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { Synapse, synapseMissing, type MatrixUser } from '../support/synapse.ts';
+import { say, Wire } from '../support/wire.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 /** `SYNOD_LONG=1`: as many messages, kills and restarts as the project promises to bear. */
@@ -96,6 +100,49 @@ describe.skipIf(missing !== undefined)('a room in a real homeserver', { timeout:
     const told = async (): Promise<number[]> => numbersIn(...(await textsOf(at)));
     await expect.poll(async () => new Set(await told()).size, { timeout: 300_000, interval: 500 }).toBe(messages);
     expect(await told()).toEqual(await saidIn(stack.client, at.room, messages));
+  });
+
+  it('lets a person on the list decide by a vote, and a stranger not', async () => {
+    const at = await meet('raised');
+    const stranger = await at.synapse.register('jo');
+    await stranger.join(at.chat);
+    const folder = await mkdtemp(path.join(tmpdir(), 'synod-people-'));
+    const list = path.join(folder, 'people.json');
+    await writeFile(list, JSON.stringify({ people: { [at.ann.id]: { agent: 'ann', operator: 'operator:ann' } } }));
+    const child = await bridge(at, '--interval', '0', '--people', list);
+    await child.said(/^ready$/);
+    const ledger = Wire.ledger(stack.client, at.room, `matrix:${at.chat}`);
+    const heard = async () => (await ledger.view().catch((): Record<string, unknown> => ({})))['heard'];
+    await expect.poll(heard, { timeout: 60_000 }).toBeDefined();
+    const question = { proposal_id: 'p-12', question: 'Publish?', voters: ['ann'], quorum: 1, deadline_seconds: 3_600 };
+    const proposal = Wire.proposal(stack.client, at.room, 'p-12');
+    await proposal.ask(say('decision.propose', 'lead', question));
+    await stranger.say(at.chat, '!vote no p-12');
+    await stranger.say(at.chat, '!release l-1 mine now');
+    await at.ann.say(at.chat, '!who');
+    // Messages are heard in order: once the later one is answered, the stranger's have been heard.
+    await expect.poll(() => textsOf(at), { timeout: 60_000 }).toContain('Nobody has joined.');
+    expect(await proposal.view()).toMatchObject({ status: 'open', votes: {} });
+    await at.ann.say(at.chat, '!vote yes p-12');
+    await expect
+      .poll(() => textsOf(at), { timeout: 60_000 })
+      .toContainEqual(expect.stringMatching(/^ann has voted yes/));
+    expect(await proposal.view()).toMatchObject({
+      outcome: { type: 'decision.commit', choice: 'yes', votes: { ann: 'yes' } },
+    });
+    await expect
+      .poll(() => textsOf(at), { timeout: 60_000 })
+      .toContainEqual(expect.stringContaining('p-12 is decided: yes'));
+    // Answers stand in the thread of what they answer, and are as silent as every post.
+    const answers = (await at.ann.history(at.chat)).filter(({ content }) => content['m.relates_to'] !== undefined);
+    expect(answers.map(({ sender }) => sender)).toEqual([at.bot.id, at.bot.id]);
+    for (const { content } of answers)
+      expect(content).toMatchObject({
+        msgtype: 'm.notice',
+        'm.mentions': {},
+        'm.relates_to': { rel_type: 'm.thread' },
+      });
+    await rm(folder, { recursive: true, force: true });
   });
 
   it('is told what would ping, break out or leak, readable, harmless and masked', async () => {

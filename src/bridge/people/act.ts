@@ -1,0 +1,96 @@
+import type { z } from 'zod';
+import { accepted } from '../../client/channel.ts';
+import { compose } from '../../client/compose.ts';
+import type { Hub } from '../../client/hub.ts';
+import { forceRelease } from '../../client/locks/standing.ts';
+import { barrierTarget, proposalTarget, roomTarget, taskTarget } from '../../client/targets.ts';
+import type { Target } from '../../envelope/address.ts';
+import { barrierMessages } from '../../envelope/barrier.ts';
+import { decisionMessages } from '../../envelope/decision.ts';
+import type { Base, Envelope } from '../../envelope/envelope.ts';
+import { SynodError } from '../../envelope/refusal.ts';
+import { roomMessages } from '../../envelope/room.ts';
+import { taskMessages } from '../../envelope/task.ts';
+import type { Command } from './command.ts';
+import type { Act, Person } from './list.ts';
+
+/** A command that does something. */
+export type Deed = Extract<Command, { name: Act }>;
+
+/** Whose deed it is, where, and under which id, which is the same however often the message is read. */
+export interface Doer {
+  readonly hub: Hub;
+  readonly room: string;
+  readonly person: Person;
+  readonly id: string;
+}
+
+/**
+ * Does what a person asks for.
+ * @returns what to answer.
+ * @throws SynodError why it is refused.
+ */
+export async function act(deed: Deed, doer: Doer): Promise<string> {
+  const { hub, room, person } = doer;
+  switch (deed.name) {
+    case 'vote': {
+      const { proposal, choice } = deed;
+      const fields = { type: 'decision.vote', proposal_id: proposal, choice };
+      const [voted] = await say(
+        doer,
+        person.agent,
+        proposalTarget(room, proposal),
+        decisionMessages['decision.vote'],
+        fields,
+      );
+      return `${person.agent} has voted ${choice} on ${proposal}${tallyOf(voted)}`;
+    }
+    case 'resolve': {
+      const { phase, action, seconds } = deed;
+      const fields = { type: 'barrier.resolve', phase, action, extend_seconds: seconds };
+      await say(doer, operatorOf(person), barrierTarget(room, phase), barrierMessages['barrier.resolve'], fields);
+      return `${phase}: ${action}`;
+    }
+    case 'release':
+      await forceRelease(hub, room, operatorOf(person), { lock_id: deed.lock, reason: deed.reason, id: doer.id });
+      return `${deed.lock} is released`;
+    case 'cancel': {
+      // Whoever announced a task may cancel it without being an operator.
+      const from = person.operator ?? person.agent;
+      const fields = { type: 'task.cancel', task_id: deed.task, reason: deed.reason };
+      await say(doer, from, taskTarget(room, deed.task), taskMessages['task.cancel'], fields);
+      return `${deed.task} is cancelled`;
+    }
+    case 'pause': {
+      const fields = { type: 'room.pause', reason: deed.reason };
+      await say(doer, operatorOf(person), roomTarget(room), roomMessages['room.pause'], fields);
+      return 'The room is paused: nothing new is begun. What is under way goes on; !cancel ends a task.';
+    }
+    case 'resume':
+      await say(doer, operatorOf(person), roomTarget(room), roomMessages['room.resume'], { type: 'room.resume' });
+      return 'The room goes on.';
+  }
+}
+
+async function say<M extends Base>(
+  { hub, id }: Doer,
+  from: string,
+  target: Target,
+  schema: z.ZodType<M>,
+  fields: { type: string; [field: string]: unknown },
+): Promise<readonly Envelope[]> {
+  return accepted(await hub.send(target, compose(schema, from, { ...fields, id })));
+}
+
+function operatorOf({ operator, agent }: Person): string {
+  if (operator !== undefined) return operator;
+  throw new SynodError('unauthorized', `${agent} is not an operator of this room`);
+}
+
+function tallyOf(voted: Envelope | undefined): string {
+  const tally = voted?.['tally'];
+  if (typeof tally !== 'object' || tally === null) return '';
+  return ` (${Object.entries(tally)
+    .map(([choice, votes]) => `${choice} ${JSON.stringify(votes)}`)
+    .join(', ')})`;
+}

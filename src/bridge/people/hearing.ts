@@ -1,0 +1,128 @@
+import { createHash } from 'node:crypto';
+import { accepted } from '../../client/channel.ts';
+import { compose } from '../../client/compose.ts';
+import { roomTarget } from '../../client/targets.ts';
+import type { Envelope } from '../../envelope/envelope.ts';
+import { SynodError } from '../../envelope/refusal.ts';
+import { roomMessages } from '../../envelope/room.ts';
+import type { ChatMessage } from '../adapter.ts';
+import { split } from '../split.ts';
+import { act, type Deed } from './act.ts';
+import { HELP, readSaid, type Command } from './command.ts';
+import { mayDo, type Act, type People, type Person } from './list.ts';
+import { locks, tasks, who, type Sight } from './look.ts';
+
+/** UTF-16 units and bytes of one post to the room: within its 4,000 characters and the 16 KiB of an envelope. */
+const MAX_UNITS = 4_000;
+const MAX_BYTES = 15_000;
+/** People who are not listed and of whom it has been noted. */
+const MAX_NOTED = 100;
+
+export interface HearingOptions extends Sight {
+  /** The chat, as its ledger is called. */
+  readonly chat: string;
+  readonly people: People;
+  readonly onNote: (note: string) => void;
+}
+
+/** What the people of one chat say, brought to the room: who is listed speaks and acts there, and nobody else. */
+export class Hearing {
+  readonly #options: HearingOptions;
+  /** Begins the ids of all that comes from this chat. */
+  readonly #prefix: string;
+  readonly #noted = new Set<string>();
+
+  constructor(options: HearingOptions) {
+    this.#options = options;
+    this.#prefix = `chat-${hash(JSON.stringify([options.room, options.chat])).slice(0, 16)}-`;
+  }
+
+  /** Whether an entry of the room's log is what somebody has written in this very chat, where it stands already. */
+  stoodInChat({ type, id, from }: Envelope): boolean {
+    return type === 'room.post' && id.startsWith(this.#prefix) && this.#options.people.speaks(from);
+  }
+
+  /**
+   * Does what a message asks for, or posts it; heard again, it does nothing twice.
+   * @returns what to answer; undefined for nothing.
+   */
+  async hear(message: ChatMessage): Promise<string | undefined> {
+    const person = this.#options.people.of(message.author);
+    try {
+      if (person) return await this.#hearPerson(message, person);
+      return await this.#hearStranger(message);
+    } catch (error) {
+      if (!(error instanceof SynodError)) throw error;
+      return person ? `Refused: ${error.message}` : undefined;
+    }
+  }
+
+  async #hearPerson(message: ChatMessage, person: Person): Promise<string | undefined> {
+    const said = readSaid(message.text);
+    if (said.kind === 'unclear') return said.answer;
+    if (said.kind === 'command') return await this.#answer(message, person, said.command);
+    if (said.text === '') return undefined;
+    allow(person, 'post');
+    return await this.#post(message, person.agent, said.text);
+  }
+
+  async #answer(message: ChatMessage, person: Person, command: Command): Promise<string> {
+    switch (command.name) {
+      case 'help':
+        return HELP;
+      case 'tasks':
+        return await tasks(this.#options, person.agent);
+      case 'locks':
+        return await locks(this.#options);
+      case 'who':
+        return await who(this.#options);
+      default:
+        return await this.#act(message, person, command);
+    }
+  }
+
+  async #act(message: ChatMessage, person: Person, deed: Deed): Promise<string> {
+    allow(person, deed.name);
+    const { hub, room } = this.#options;
+    return await act(deed, { hub, room, person, id: this.#idOf(message, 0) });
+  }
+
+  /** A stranger gets no answer: whoever floods the chat would make the bridge flood it as well. */
+  async #hearStranger(message: ChatMessage): Promise<undefined> {
+    const { author } = message;
+    const { guests } = this.#options.people;
+    const said = readSaid(message.text);
+    if (guests !== undefined && said.kind === 'text' && said.text !== '')
+      return await this.#post(message, guests, `${author}: ${said.text}`);
+    if (this.#noted.has(author) || this.#noted.size === MAX_NOTED) return undefined;
+    this.#noted.add(author);
+    this.#options.onNote(`${author} is not on the list of people: what it writes is left out`);
+    return undefined;
+  }
+
+  async #post(message: ChatMessage, from: string, text: string): Promise<undefined> {
+    const { hub, room } = this.#options;
+    for (const [part, { text: said }] of split(text.replace(/\p{Surrogate}/gu, '\ufffd'), fits).entries()) {
+      const fields = { type: 'room.post', text: said, id: this.#idOf(message, part) };
+      accepted(await hub.send(roomTarget(room), compose(roomMessages['room.post'], from, fields)));
+    }
+    return undefined;
+  }
+
+  /** The same whenever the message is read, so that the room knows it again. */
+  #idOf({ id }: ChatMessage, part: number): string {
+    return `${this.#prefix}${hash(id)}-${part}`;
+  }
+}
+
+function allow(person: Person, what: Act): void {
+  if (!mayDo(person, what)) throw new SynodError('unauthorized', `${person.agent} may not ${what} from this chat`);
+}
+
+function fits(text: string): boolean {
+  return text.length <= MAX_UNITS && Buffer.byteLength(JSON.stringify(text)) <= MAX_BYTES;
+}
+
+function hash(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}

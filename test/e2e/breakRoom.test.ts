@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Agent } from '../../src/client/index.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { say, Wire } from '../support/wire.ts';
+
+describe('a break room', { timeout: 60_000 }, () => {
+  let stack: Stack;
+  beforeAll(async () => {
+    stack = await startStack();
+  });
+  afterAll(() => stack.stop());
+
+  it('tells who is at a task, from what is said in the room and in its primitives', async () => {
+    const room = 'hint';
+    const [ann, bo] = [new Agent(stack.client, 'ann'), new Agent(stack.client, 'bo')];
+    expect(await bo.shouldYield(room, 't-1', 5)).toEqual({ yield: false });
+    await ann.join(room, { kind: 'worker', purpose: 'sorting' });
+    await ann.post(room, 'Starting: t-1');
+    expect(await bo.shouldYield(room, 't-1', 60)).toMatchObject({
+      yield: true,
+      to: 'ann',
+      because: { type: 'room.post', text: 'Starting: t-1' },
+    });
+    expect(await ann.shouldYield(room, 't-1', 60)).toEqual({ yield: false });
+    expect(await bo.shouldYield(room, 't-12', 60)).toEqual({ yield: false });
+    await ann.announce(room, { task_id: 't-3', title: 'to do' });
+    await Wire.task(stack.client, room, 't-3').ask(say('task.claim', 'ann', { task_id: 't-3' }));
+    await expect.poll(async () => await bo.shouldYield(room, 't-3', 60)).toMatchObject({ yield: true, to: 'ann' });
+    for (const bad of [0, -1, Number.NaN])
+      await expect(bo.shouldYield(room, 't-1', bad)).rejects.toThrow('withinSeconds');
+  });
+
+  it('loses the race that a lease wins: two who ask at once are both told to go on, two who claim at once are not', async () => {
+    const room = 'race';
+    const crew = [new Agent(stack.client, 'ann'), new Agent(stack.client, 'bo')];
+    await crew[0]?.announce(room, { task_id: 't-1', title: 'to do' });
+    // The check of the article: look, and where it is quiet, say so and begin.
+    const hints = await Promise.all(crew.map((agent) => agent.shouldYield(room, 't-1', 5)));
+    await Promise.all(crew.map((agent, i) => hints[i]?.yield || agent.post(room, 'Starting: t-1')));
+    expect(hints).toEqual([{ yield: false }, { yield: false }]);
+    // Each learns of the other when both are at it.
+    const after = await Promise.all(crew.map((agent) => agent.shouldYield(room, 't-1', 60)));
+    expect(after).toMatchObject([
+      { yield: true, to: 'bo' },
+      { yield: true, to: 'ann' },
+    ]);
+    const task = Wire.task(stack.client, room, 't-1');
+    const answers = await Promise.all(crew.map(({ id }) => task.ask(say('task.claim', id, { task_id: 't-1' }))));
+    expect(answers.map(([first]) => first?.type).sort()).toEqual(['task.ack', 'task.closed']);
+  });
+});
