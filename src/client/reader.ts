@@ -19,6 +19,8 @@ const CROWD_RETRY_SECONDS = 0.2;
 export interface Listener {
   /** For whom it reads; {@link EVERYONE} for everything. */
   readonly agent: string;
+  /** Only events of these types; default all. */
+  readonly types?: readonly string[];
   readonly onEvent: (event: LogEvent) => void;
   /** What came before, or in between, is not told: it must be learnt from `view`. Also called at the start of a reading from now on. */
   readonly onGap: () => void;
@@ -117,7 +119,7 @@ export class Reader {
   async #catchUp(): Promise<void> {
     for (const cursor of this.#cursors) {
       while (this.#cursors.has(cursor) && cursor.after >= 0 && this.#after >= 0 && cursor.after < this.#after) {
-        this.#deliver([cursor], cursor.after, await this.#receive([cursor.agent], cursor.after, 0));
+        this.#deliver([cursor], cursor.after, await this.#receive([cursor], cursor.after, 0));
       }
     }
   }
@@ -140,7 +142,7 @@ export class Reader {
     const after = this.#after;
     const { signal } = this.#interrupt;
     const crowded = performance.now() < this.#crowdedUntil;
-    const call = this.#receive([...new Set(cursors.map(({ agent }) => agent))], after, crowded ? 0 : MAX_WAIT_SECONDS);
+    const call = this.#receive(cursors, after, crowded ? 0 : MAX_WAIT_SECONDS);
     const answer = await Promise.race([call, aborted(signal)]);
     if (!answer) {
       // It was cancelled; how it fails is nobody's concern.
@@ -162,16 +164,18 @@ export class Reader {
       if (cursor.after < from) continue;
       if (answer.truncated) cursor.onGap();
       const passed = answer.next < from ? -1 : cursor.after;
-      for (const event of answer.events)
-        if (event.seq > passed && isFor(event.envelope, cursor.agent)) cursor.onEvent(event);
+      for (const event of answer.events) if (event.seq > passed && isFor(event.envelope, cursor)) cursor.onEvent(event);
       cursor.after = answer.truncated ? answer.next : Math.max(cursor.after, answer.next);
     }
   }
 
-  async #receive(agents: readonly string[], after: number, waitSeconds: number): Promise<Received> {
+  async #receive(cursors: readonly Cursor[], after: number, waitSeconds: number): Promise<Received> {
+    const agents = [...new Set(cursors.map(({ agent }) => agent))];
+    const types = typesOf(cursors);
     const args = {
       reader: waitSeconds > 0 ? this.#name : `${this.#name}:past`,
-      agents: [...agents],
+      agents,
+      ...(types ? { types } : {}),
       after,
       wait_seconds: waitSeconds,
       limit: MAX_RECEIVE_EVENTS,
@@ -180,7 +184,18 @@ export class Reader {
   }
 }
 
-function isFor(envelope: Envelope, agent: string): boolean {
+/** What all of them together want; undefined where one wants everything. */
+function typesOf(cursors: readonly Cursor[]): string[] | undefined {
+  const wanted = new Set<string>();
+  for (const { types } of cursors) {
+    if (!types) return undefined;
+    for (const type of types) wanted.add(type);
+  }
+  return wanted.size > 0 ? [...wanted] : undefined;
+}
+
+function isFor(envelope: Envelope, { agent, types }: Cursor): boolean {
+  if (types && !types.includes(envelope.type)) return false;
   return envelope.to === undefined || envelope.to === agent || agent === EVERYONE;
 }
 

@@ -11,6 +11,8 @@ export const receiveArgs = z.object({
   /** One process; a new call of the same reader ends its older one. */
   reader: text.min(1).max(128).optional(),
   agents: z.array(z.union([agentId, z.literal(EVERYONE)], { error: 'must be an agent id' })).max(1_024),
+  /** Only events of these types; absent: of all. Who waits for a grant need not wake at what every other waiter says. */
+  types: z.array(text.min(1).max(128)).min(1).max(64).optional(),
   /** The last `seq` already read; 0 from the start, -1 from now on. */
   after: whole(-1),
   wait_seconds: z

@@ -66,6 +66,7 @@ export class Host<S, M extends Base> {
     const wait: Wait = {
       reader: args.reader,
       agents: new Set(args.agents),
+      types: args.types && new Set(args.types),
       after: args.after === -1 ? this.#core.log.head : args.after,
       limit: args.limit,
       until: now + args.wait_seconds * 1000,
@@ -219,7 +220,7 @@ export class Host<S, M extends Base> {
   #received(wait: Wait, retryAfterSeconds?: number): Received {
     const { log, now } = this.#core;
     const nothing = { events: [], next: wait.after, truncated: false };
-    const page = retryAfterSeconds === undefined ? log.read(wait.after, wait.agents, wait.limit) : nothing;
+    const page = retryAfterSeconds === undefined ? log.read(wait.after, wait.agents, wait.limit, wait.types) : nothing;
     return {
       ...page,
       now: formatTimestamp(now),

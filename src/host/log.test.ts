@@ -46,6 +46,14 @@ describe('whom an event is for', () => {
 });
 
 describe('reading', () => {
+  it('of some types passes over the others', () => {
+    const log = new Log();
+    for (const type of ['toy.said', 'toy.kept', 'toy.said']) log.append({ ...said(), type });
+    const page = log.read(0, new Set(['ann']), 200, new Set(['toy.kept']));
+    expect(page.events.map(({ seq }) => seq)).toEqual([2]);
+    expect(page).toMatchObject({ next: 3, truncated: false });
+  });
+
   it('passes over the events of others', () => {
     const log = new Log();
     for (const to of ['ann', 'bob', 'ann', undefined, 'bob']) log.append(said(to));

@@ -14,8 +14,9 @@ export interface LogSnapshot {
   readonly events: readonly LogEvent[];
 }
 
-/** Whether an event is for one of the agents, or for the whole room. */
-export function isFor(envelope: Envelope, agents: ReadonlySet<string>): boolean {
+/** Whether an event is for one of the agents, or for the whole room; and of one of the types, where some are asked for. */
+export function isFor(envelope: Envelope, agents: ReadonlySet<string>, types?: ReadonlySet<string>): boolean {
+  if (types && !types.has(envelope.type)) return false;
   return envelope.to === undefined || agents.has(envelope.to) || agents.has(EVERYONE);
 }
 
@@ -64,13 +65,13 @@ export class Log {
   }
 
   /** The events after `after` that are for `agents`, at most `limit`; passes over others' events, never over an undelivered one. */
-  read(after: number, agents: ReadonlySet<string>, limit: number): Page {
+  read(after: number, agents: ReadonlySet<string>, limit: number, types?: ReadonlySet<string>): Page {
     if (after > this.#head) return { events: [], next: this.#head, truncated: true };
     const first = this.#head - this.#events.length;
     const events: LogEvent[] = [];
     for (let i = Math.max(0, after - first); i < this.#events.length; i++) {
       const event = this.#events[i];
-      if (!event || !isFor(event.envelope, agents)) continue;
+      if (!event || !isFor(event.envelope, agents, types)) continue;
       // One more that fits no longer is left for the next call.
       if (events.length === limit) return { events, next: event.seq - 1, truncated: after < first };
       events.push(event);

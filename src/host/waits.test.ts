@@ -36,6 +36,16 @@ function event(seq: number, to?: string): { seq: number; envelope: Envelope } {
 }
 
 describe('waits held', () => {
+  it('for some types wake at nothing else', () => {
+    const { waits, add, names } = setUp();
+    add('picky', { types: new Set(['toy.kept']) });
+    waits.wake([event(1)]);
+    expect(names()).toEqual([]);
+    const { seq, envelope } = event(2);
+    waits.wake([{ seq, envelope: { ...envelope, type: 'toy.kept' } }]);
+    expect(names()).toEqual(['picky']);
+  });
+
   it('are as many as allowed; one too many ends the oldest, with a pause', () => {
     const { waits, add, ended } = setUp();
     for (const name of ['a', 'b', 'c']) add(name);

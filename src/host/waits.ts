@@ -6,6 +6,8 @@ import { isFor } from './log.ts';
 export interface Wait {
   readonly reader: string | undefined;
   readonly agents: ReadonlySet<string>;
+  /** Only these wake it; absent: all. */
+  readonly types?: ReadonlySet<string> | undefined;
   readonly after: number;
   readonly limit: number;
   /** Epoch milliseconds at which it ends with nothing. */
@@ -54,7 +56,7 @@ export class Waits {
   /** Answers the waits for which one of the new events is. */
   wake(events: readonly LogEvent[]): void {
     const woken = this.#waits.filter((wait) =>
-      events.some(({ seq, envelope }) => seq > wait.after && isFor(envelope, wait.agents)),
+      events.some(({ seq, envelope }) => seq > wait.after && isFor(envelope, wait.agents, wait.types)),
     );
     this.#finish(woken);
   }

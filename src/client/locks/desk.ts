@@ -7,6 +7,9 @@ const LINGER_MS = 10_000;
 /** Words about locks that nobody waits for yet: an event may overtake the answer that names its lock. */
 const MAX_EARLY = 1_000;
 
+/** What ends a wait or a hold. */
+const WORDS = ['lock.granted', 'lock.denied', 'lock.cancelled', 'lock.expired', 'lock.released'];
+
 type Hears = (word: Envelope) => void;
 
 interface Ear {
@@ -72,7 +75,7 @@ export class Desk {
   #listen(agent: string, after: number): Ear {
     const reader = this.#hub.readerOf(this.#workflowId);
     const stop = reader.listen(
-      { agent, onEvent: (event) => this.#heard(event), onGap: () => this.#gaps.forEach((ask) => ask()) },
+      { agent, types: WORDS, onEvent: (event) => this.#heard(event), onGap: () => this.#gaps.forEach((ask) => ask()) },
       after,
     );
     const ear: Ear = { stop, users: 0, closing: undefined };
