@@ -66,6 +66,7 @@ const standing = z.object({
   roster: names,
   roster_complete: z.boolean().default(false),
   arrived: names,
+  dropped: names,
 });
 
 /** A roster in parts that fit into an envelope each. */
@@ -164,7 +165,9 @@ export class Meeting {
       const [answer] = replies;
       if (answer?.type !== 'error') {
         const last = replies.at(-1);
-        return last && this.#ending.types.has(last.type) ? this.#resultOf(last) : undefined;
+        // Too large for the answer to a crowd it leaves its names out; then it is asked for.
+        const whole = last && this.#ending.types.has(last.type) && !('omitted' in last);
+        return whole ? this.#resultOf(last) : undefined;
       }
       const ended = await this.#refused(answer);
       if (ended) return ended;
@@ -179,9 +182,9 @@ export class Meeting {
     const view = code === 'closed' || code === 'not_eligible' ? await this.#standing() : undefined;
     // Started by somebody who did not open it, its name is free again after a minute.
     if (view?.status === 'unopened') return undefined;
-    // Its part of the roster is still to come.
-    if (code === 'not_eligible' && view && !view.roster_complete && !view.roster.includes(this.#agent))
-      return undefined;
+    // Its part of the roster is still to come, or came just now.
+    const expected = view && (!view.roster_complete || view.roster.includes(this.#agent));
+    if (code === 'not_eligible' && expected && !view.dropped.includes(this.#agent)) return undefined;
     const ended = view?.arrived.includes(this.#agent) ? await askItself(this.#hub, this.#ending) : undefined;
     if (ended) return this.#resultOf(ended);
     throw asError(answer);

@@ -11,11 +11,14 @@ import { classify } from './faults.ts';
 import { HubTransport, type HubAddress } from './hubTransport.ts';
 import { Reader } from './reader.ts';
 import { TemporalTransport } from './temporalTransport.ts';
+import { Shared } from './shared.ts';
 import { backoff, pause } from './timing.ts';
 import type { Transport } from './transport.ts';
 
 /** A call that has been repeated so often, for some five seconds, is worth a warning. */
 const TELLING_ATTEMPT = 9;
+
+type PublicState = { [field: string]: Json };
 
 /** What the agents of one process share for one Temporal client and task queue: one channel and one reader a workflow. */
 export class Hub {
@@ -28,6 +31,7 @@ export class Hub {
   readonly reader = `reader-${randomUUID()}`;
   readonly #channels = new Map<string, Channel>();
   readonly #readers = new Map<string, Reader>();
+  readonly #looks = new Map<string, Shared<PublicState | undefined>>();
   readonly #observers = new Set<OnRetry>();
   readonly #closing = new AbortController();
 
@@ -85,12 +89,30 @@ export class Hub {
     return reader;
   }
 
-  /** A workflow's public state, read again until it can be; undefined where there is no such workflow. */
+  /**
+   * A workflow's public state, read again until it can be; undefined where there is no such workflow. A thousand agents
+   * who ask for the whole of it at once share one query: the next one that begins, so that none is told of a time before it asked.
+   */
   async view(
     workflowId: string,
     query?: { readonly [field: string]: Json },
     signal?: AbortSignal,
-  ): Promise<{ [field: string]: Json } | undefined> {
+  ): Promise<PublicState | undefined> {
+    if (query) return await this.#look(workflowId, query, signal);
+    const shared = this.#looks.get(workflowId) ?? new Shared(async () => await this.#look(workflowId));
+    this.#looks.set(workflowId, shared);
+    try {
+      return await shared.next(signal);
+    } finally {
+      if (shared.idle) this.#looks.delete(workflowId);
+    }
+  }
+
+  async #look(
+    workflowId: string,
+    query?: { readonly [field: string]: Json },
+    signal?: AbortSignal,
+  ): Promise<PublicState | undefined> {
     return await this.#repeated(workflowId, signal, async () => await this.#transport.view(workflowId, query));
   }
 

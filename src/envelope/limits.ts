@@ -8,6 +8,8 @@ export const MAX_ENVELOPE_BYTES = 16 * KIB;
 export const MAX_REQUEST_ENVELOPES = 512;
 /** Bytes of one `request`. Temporal refuses payloads over 2 MiB in a way no workflow can answer, so this is checked before sending. */
 export const MAX_REQUEST_BYTES = 1024 * KIB;
+/** Bytes of the replies to one `request`: Temporal takes no result over 2 MiB, and what an update has done cannot be undone. */
+export const MAX_REPLY_BYTES = 1024 * KIB;
 /** Nesting of JSON in free-form fields: deeper input could overflow the stack of whoever walks it. */
 export const MAX_JSON_DEPTH = 64;
 /** Names that one emitted list holds beside its count. */

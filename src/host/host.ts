@@ -8,6 +8,7 @@ import { Core, type CoreOptions } from './core.ts';
 import { Messages } from './messages.ts';
 import type { Mirror } from './mirror.ts';
 import type { Opening, PendingEffect, Snapshot } from './snapshot.ts';
+import { fitAll } from './stamp.ts';
 import type { Subscribers } from './subscribers.ts';
 import { Waits, type Wait } from './waits.ts';
 
@@ -43,7 +44,7 @@ export class Host<S, M extends Base> {
       return this.#messages.handle(raw, 'update');
     });
     if (batch.length > 0) this.#requestEnded();
-    return replies;
+    return fitAll(replies);
   }
 
   /** The signal `envelope`. */

@@ -1,7 +1,7 @@
 import { sha256Hex } from '../envelope/canonical.ts';
 import { SYNOD, type Envelope } from '../envelope/envelope.ts';
 import { formatTimestamp } from '../envelope/fields.ts';
-import { MAX_ENVELOPE_BYTES, fitsBytes, utf8Bytes } from '../envelope/limits.ts';
+import { MAX_ENVELOPE_BYTES, MAX_REPLY_BYTES, fitsBytes, utf8Bytes } from '../envelope/limits.ts';
 import type { Refusal } from '../envelope/refusal.ts';
 import type { Outgoing } from '../protocols/protocol.ts';
 
@@ -78,18 +78,27 @@ export function refused({ code, reason }: Refusal, to: string | undefined): Outg
 }
 
 /** An envelope within its size: where the primitive's own fields take it past that, the largest free ones are left out and named. */
-export function fit(envelope: Envelope): Envelope {
-  if (fitsBytes(JSON.stringify(envelope), MAX_ENVELOPE_BYTES)) return envelope;
+export function fit(envelope: Envelope, bytes: number = MAX_ENVELOPE_BYTES): Envelope {
+  if (fitsBytes(JSON.stringify(envelope), bytes)) return envelope;
   const bySize = Object.keys(envelope)
     .filter((field) => !ESSENTIAL.has(field))
-    .map((field) => ({ field, bytes: utf8Bytes(JSON.stringify(envelope[field] ?? null)) }))
-    .sort((a, b) => b.bytes - a.bytes);
+    .map((field) => ({ field, size: utf8Bytes(JSON.stringify(envelope[field] ?? null)) }))
+    .sort((a, b) => b.size - a.size);
   const omitted: string[] = [];
   const smaller: { -readonly [Field in keyof Envelope]: Envelope[Field] } = { ...envelope, omitted };
   for (const { field } of bySize) {
     omitted.push(field);
     delete smaller[field];
-    if (fitsBytes(JSON.stringify(smaller), MAX_ENVELOPE_BYTES)) break;
+    if (fitsBytes(JSON.stringify(smaller), bytes)) break;
   }
   return smaller;
+}
+
+/** The replies to one request within what an update may return: where all of them together are larger, each is fitted into its share. */
+export function fitAll(replies: Envelope[][]): Envelope[][] {
+  const count = replies.reduce((sum, each) => sum + each.length, 0);
+  if (count * MAX_ENVELOPE_BYTES <= MAX_REPLY_BYTES || fitsBytes(JSON.stringify(replies), MAX_REPLY_BYTES))
+    return replies;
+  const share = Math.floor(MAX_REPLY_BYTES / count);
+  return replies.map((each) => each.map((reply) => fit(reply, share)));
 }

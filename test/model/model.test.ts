@@ -1,12 +1,18 @@
 import { describe, expect, it } from 'vitest';
+import { brokenProtocols as brokenBarriers } from '../../src/protocols/barrier/broken.fixture.ts';
+import { brokenProtocols as brokenDecisions } from '../../src/protocols/quorum/broken.fixture.ts';
 import { brokenProtocols } from '../../src/protocols/task-lease/broken.fixture.ts';
 import { brokenProtocols as brokenElections } from '../../src/protocols/election/broken.fixture.ts';
 import { explore, type Scope } from './explore.ts';
 import { electionScope } from './scopes/election.ts';
+import { barrierScope } from './scopes/barrier.ts';
+import { quorumScope } from './scopes/quorum.ts';
 import { taskScope, type TaskScopeOptions } from './scopes/taskLease.ts';
 
 const small: TaskScopeOptions = { agents: ['bob', 'cleo'], messages: 3, claimsEach: 2, maxAttempts: 2 };
 const limits = { maxStates: 100_000 };
+/** The nearest states, in which what is broken shows. */
+const few = { maxStates: 3_000 };
 
 /** Counts from 0 to 3 by one or by two; 3 is what must not be. */
 const counting: Scope<number> = {
@@ -78,5 +84,33 @@ describe('the coordinator election', () => {
   it.each(caught)('is caught with $name', ({ protocol, breaks }) => {
     const result = explore(electionScope('broken', { ...options, protocol }), limits);
     expect(result.examples.map(({ property }) => property)).toContain(breaks);
+  });
+});
+
+describe('a decision', { timeout: 120_000 }, () => {
+  it('breaks nothing in a small world, all of which is reached', () => {
+    const result = explore(quorumScope('small', 3), limits);
+    expect(result).toMatchObject({ exhausted: true, violations: 0, examples: [] });
+    expect(result.states).toBeGreaterThan(500);
+  });
+
+  // A millisecond is no tick of this world's clock, and no voter of it can vote for anything else.
+  const seen = brokenDecisions.filter(({ name }) => !/early|anything|nothing can win/.test(name));
+  it.each(seen)('is caught with $name', ({ protocol, breaks }) => {
+    const { examples } = explore(quorumScope('broken', 3, protocol), few);
+    expect(examples.map(({ property }) => property)).toContain(breaks);
+  });
+});
+
+describe('a barrier', { timeout: 120_000 }, () => {
+  it('breaks nothing in a small world, all of which is reached', () => {
+    const result = explore(barrierScope('small', 2, 'proceed'), limits);
+    expect(result).toMatchObject({ exhausted: true, violations: 0, examples: [] });
+    expect(result.states).toBeGreaterThan(300);
+  });
+
+  it.each(brokenBarriers.filter(({ name }) => !/millisecond/.test(name)))('is caught with $name', (broken) => {
+    const { examples } = explore(barrierScope('broken', 4, 'proceed', broken.protocol), few);
+    expect(examples.map(({ property }) => property)).toContain(broken.breaks);
   });
 });

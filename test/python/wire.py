@@ -87,6 +87,14 @@ def locks(client: Client, room: str) -> Wire:
     return Wire(client, "lockManager", f"synod:{room}:locks", room)
 
 
+def proposal(client: Client, room: str, proposal_id: str) -> Wire:
+    return Wire(client, "quorumProposal", f"synod:{room}:proposal:{proposal_id}", room)
+
+
+def barrier(client: Client, room: str, phase: str) -> Wire:
+    return Wire(client, "barrier", f"synod:{room}:barrier:{phase}", room)
+
+
 def room(client: Client, name: str) -> Wire:
     return Wire(client, "room", f"synod:{name}:room", name)
 

@@ -11,16 +11,48 @@ export interface Run {
   readonly events: readonly Event[];
 }
 
-/** The histories of all runs, from the first one. The last one may still run. */
-export async function runsOf(client: Client, workflowId: string, firstRunId?: string): Promise<Run[]> {
+/**
+ * The histories of all runs, from the first one. The last one may still run.
+ * @param pageEvents read at once: few where each may be large, for a client takes 4 MiB at once.
+ */
+export async function runsOf(
+  client: Client,
+  workflowId: string,
+  firstRunId?: string,
+  pageEvents = 1_000,
+): Promise<Run[]> {
   let runId: string | undefined = firstRunId ?? (await firstRunOf(client, workflowId));
   const runs: Run[] = [];
   while (runId) {
-    const events: readonly Event[] = (await client.workflow.getHandle(workflowId, runId).fetchHistory()).events ?? [];
+    const events: readonly Event[] = await eventsOf(client, workflowId, runId, pageEvents);
     runs.push({ runId, events });
     runId = events.at(-1)?.workflowExecutionContinuedAsNewEventAttributes?.newExecutionRunId ?? undefined;
   }
   return runs;
+}
+
+/** The events of one run, page by page. */
+async function eventsOf(
+  { workflowService, options }: Client,
+  workflowId: string,
+  runId: string,
+  maximumPageSize: number,
+): Promise<Event[]> {
+  const events: Event[] = [];
+  let nextPageToken: Uint8Array | undefined;
+  do {
+    const { namespace } = options;
+    const execution = { workflowId, runId };
+    const page = await workflowService.getWorkflowExecutionHistory({
+      namespace,
+      execution,
+      maximumPageSize,
+      ...(nextPageToken ? { nextPageToken } : {}),
+    });
+    events.push(...(page.history?.events ?? []));
+    nextPageToken = page.nextPageToken?.length > 0 ? page.nextPageToken : undefined;
+  } while (nextPageToken);
+  return events;
 }
 
 async function firstRunOf(client: Client, workflowId: string): Promise<string> {

@@ -80,7 +80,7 @@ function broken(protocol: BarrierProtocol, each: Schedule): Set<Property> {
     else if (next.do === 'deadline') now = Math.max(now, (run.seen.deadline ?? now) + next.offset);
     else if (next.do === 'repeat') {
       const again = sent[next.nth % sent.length];
-      if (again) run.repeat(again.raw, now, again.replies);
+      if (again) run.repeat(again.raw, now, JSON.stringify(again.replies));
     } else {
       const raw = messageOf(next, `m${sent.length}`);
       sent.push({ raw, replies: run.send(raw, now) });

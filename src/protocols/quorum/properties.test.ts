@@ -56,7 +56,7 @@ function broken(protocol: DecisionProtocol, { voters, quorum, options, moves }: 
     else if (each.do === 'deadline') now = Math.max(now, 50 + each.offset);
     else if (each.do === 'repeat') {
       const again = sent[each.nth % sent.length];
-      if (again) run.repeat(again.raw, now, again.replies);
+      if (again) run.repeat(again.raw, now, JSON.stringify(again.replies));
     } else {
       const { from, verb, choice } = each;
       const raw = { type: `decision.${verb}`, id: `m${sent.length}`, from, ...about, choice };

@@ -1,6 +1,8 @@
 import { explore, type Limits, type Result } from '../explore.ts';
+import { barrierScope } from './barrier.ts';
 import { electionScope } from './election.ts';
 import { lockScope } from './locks.ts';
+import { quorumScope } from './quorum.ts';
 import { taskScope } from './taskLease.ts';
 
 /** One world to explore. */
@@ -63,4 +65,14 @@ export const scopes: readonly Entry[] = [
       return explore(lockScope('locks-deadlock', { ...options, kinds: ['exclusive'] }), limits);
     },
   },
+  {
+    name: 'quorum',
+    about: 'three voters with a quorum of two, and others, four messages, any repeats',
+    run: (limits) => explore(quorumScope('quorum', 4), limits),
+  },
+  ...(['proceed', 'escalate', 'fail'] as const).map((fallback) => ({
+    name: `barrier-${fallback}`,
+    about: `a roster of three in two parts with the fallback ${fallback}, four messages, any repeats`,
+    run: (limits: Limits) => explore(barrierScope(`barrier-${fallback}`, 4, fallback), limits),
+  })),
 ];
