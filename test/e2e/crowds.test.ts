@@ -14,7 +14,9 @@ afterAll(() => stack.stop());
 async function told(what: string, workflowId: string, started: number): Promise<void> {
   const ms = Math.round(performance.now() - started);
   const runs = await runsOf(stack.client, workflowId, undefined, 3);
-  expect(failedTasksOf(runs)).toEqual({});
+  // A run that hands over while something comes is told so by the server, and tries again: no fault of anybody's.
+  const faults = Object.keys(failedTasksOf(runs)).filter((cause) => !cause.includes('UnhandledCommand'));
+  expect(faults).toEqual([]);
   const events = runs.map((run) => run.events.length);
   console.info(`crowds: ${what}: ${ms} ms, ${events.length} runs of ${events.join(', ')} events`);
 }
