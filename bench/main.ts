@@ -4,7 +4,17 @@ import { failover } from '../test/support/failover.ts';
 import { buildAll, type Built } from './build.ts';
 import { Crew } from './crew.ts';
 import { besides } from './chats.ts';
-import { ascending, bareLoad, coldStart, idleEvents, lockLoad, postLoad, quantile, type Load } from './measures.ts';
+import {
+  ascending,
+  bareLoad,
+  coldStart,
+  idleEvents,
+  lockLoad,
+  postLoad,
+  quantile,
+  type Load,
+  type LockLoad,
+} from './measures.ts';
 import { openStreams } from './gateway.ts';
 import { summary, table, type Section } from './report.ts';
 import { Site } from './services.ts';
@@ -15,7 +25,7 @@ const FAILOVER_HEARTBEAT_SECONDS = 1;
 const HELP = `usage: npm run bench -- [--quick] [--only NAMES] [--help]
 
   --quick       about a minute instead of five; shorter, fewer processes
-  --only NAMES  some of: ${['cold', 'alone', 'processes', 'default-limit', 'hub', 'streams', 'idle', 'failover', 'bridge'].join(', ')} (with commas)
+  --only NAMES  some of: ${['cold', 'alone', 'processes', 'default-limit', 'hub', 'streams', 'idle', 'failover', 'locks', 'bridge'].join(', ')} (with commas)
 
 Progress goes to stderr, a table to stdout; the last line is one JSON object. Exits with 1 if an error reached an agent.`;
 
@@ -28,6 +38,7 @@ const SECTIONS = [
   'streams',
   'idle',
   'failover',
+  'locks',
   'bridge',
 ] as const;
 type Name = (typeof SECTIONS)[number];
@@ -154,9 +165,31 @@ const run: Record<Name, (bench: Bench) => Promise<Section>> = {
     };
   },
 
+  locks: async ({ site, crew, quick }) => {
+    const seconds = quick ? 3 : 10;
+    const gateway = await site.gateway();
+    const { url, token } = gateway;
+    const sizes: Record<string, Omit<LockLoad, 'seconds'>> = {
+      'lock-alone': { processes: 1, agents: 1, shared: false },
+      'lock-64': { processes: 1, agents: 64, shared: false },
+      'lock-64-of-16': { processes: 16, agents: 4, shared: false },
+      'lock-64-hub': { processes: 16, agents: 4, shared: false, hub: { url, token } },
+      'lock-one-50': { processes: 1, agents: 50, shared: true },
+      // A hand-over among few and among many, by as many processes.
+      'lock-one-8-of-8': { processes: 8, agents: 1, shared: true },
+      'lock-one-1000-of-8': { processes: 8, agents: 125, shared: true },
+    };
+    const loads: Record<string, Load> = {};
+    for (const [name, size] of Object.entries(sizes))
+      loads[name] = told(name, await lockLoad(site, crew, { ...size, seconds }));
+    await gateway.stop();
+    const rate = (name: string) => loads[name]?.per_second ?? Number.NaN;
+    return { loads, figures: { hand_over_ratio_1000_to_8: rate('lock-one-8-of-8') / rate('lock-one-1000-of-8') } };
+  },
+
   // Side by side: rounds of each in turn, so that what else the machine does falls on all of them.
   bridge: async ({ site, crew, quick }) => {
-    const load = { seconds: quick ? 4 : 12, processes: 2, agents: 16 };
+    const load = { seconds: quick ? 4 : 12, processes: 2, agents: 16, shared: false };
     const rounds: Record<string, Load[]> = {};
     for (let round = 0; round < (quick ? 2 : 5); round++) {
       for (const [name, beside] of Object.entries(besides(site))) {

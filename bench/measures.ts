@@ -53,22 +53,37 @@ export async function postLoad(
   return await loadOf(site, workflowIdOf(room, 'room'), await crew.run(orders), load.agents);
 }
 
+export interface LockLoad {
+  readonly seconds: number;
+  readonly processes: number;
+  /** Of each process. */
+  readonly agents: number;
+  /** All want one lock; otherwise each has its own. */
+  readonly shared: boolean;
+  readonly hub?: { readonly url: string; readonly token: string };
+}
+
 /** Locks taken and freed in a room; `beside` runs meanwhile, for that room. */
 export async function lockLoad(
   site: Site,
   crew: Crew,
-  { seconds, processes, agents }: { seconds: number; processes: number; agents: number },
-  beside: (room: string) => Promise<() => Promise<void>>,
+  { processes, ...each }: LockLoad,
+  beside: (room: string) => Promise<() => Promise<void>> = () => Promise.resolve(() => Promise.resolve()),
 ): Promise<Load> {
   const room = unique('locks');
   // The room is there before whatever reads it.
   await firstUpdate(site, 'synod', workflowIdOf(room, 'room'), room);
+  await site.client.workflow.start('lockManager', {
+    workflowId: workflowIdOf(room, 'locks'),
+    taskQueue: 'synod',
+    args: [{ room, config: { max_waits: 2 * processes + 1 } }],
+  });
   const end = await beside(room);
   try {
     const orders = Array.from({ length: processes }, (_, i): Order => {
-      return { kind: 'lock', address: site.server.address, room, name: `p${i}`, maxOps: MAX_OPS, seconds, agents };
+      return { kind: 'lock', address: site.server.address, room, name: `p${i}`, maxOps: MAX_OPS, ...each };
     });
-    return await loadOf(site, workflowIdOf(room, 'locks'), await crew.run(orders), agents);
+    return await loadOf(site, workflowIdOf(room, 'locks'), await crew.run(orders), each.agents);
   } finally {
     await end();
   }

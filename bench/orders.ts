@@ -17,13 +17,17 @@ export const order = z.discriminatedUnion('kind', [
     hub: z.object({ url: z.string(), token: z.string() }).optional(),
     ...bounds(),
   }),
-  /** Takes and frees a lock of its own and has the room told of it, by so many agents of this process, each one at a time. */
+  /** Takes and frees a lock and has the room told of it, by so many agents of this process, each one at a time. */
   z.object({
     kind: z.literal('lock'),
     address: z.string(),
     room: z.string(),
     name: z.string(),
     agents: z.number(),
+    /** All of one lock; otherwise each of one of its own. */
+    shared: z.boolean(),
+    /** Works through this hub instead of going direct. */
+    hub: z.object({ url: z.string(), token: z.string() }).optional(),
     ...bounds(),
   }),
   /** Holds so many streams of a gateway open, spread over its processes; each entry heard is one operation. */

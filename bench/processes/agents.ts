@@ -6,6 +6,9 @@ import { ApplicationFailure } from '@temporalio/common';
 import { Agent, connect } from '../../src/client/index.ts';
 import { toProcess, type Order, type Outcome } from '../orders.ts';
 
+/** Longer than a thousand others take. */
+const LONG_WAIT_SECONDS = 600;
+
 const clients = new Map<string, Promise<Client>>();
 let go: () => void = () => undefined;
 
@@ -28,7 +31,7 @@ process.on('message', (raw) => {
 async function carryOut(order: Order, began: Promise<void>): Promise<Outcome> {
   const tally: Outcome = { kind: 'outcome', seconds: 0, latencies: [], errors: {}, retries: {}, heard: 0 };
   if (order.kind === 'streams') return await streaming(order, tally, began);
-  const client = await clientOf(order.address, order.kind === 'post' ? order.hub : undefined);
+  const client = await clientOf(order.address, 'hub' in order ? order.hub : undefined);
   switch (order.kind) {
     case 'bare': {
       const handle = client.workflow.getHandle(order.workflowId);
@@ -53,7 +56,9 @@ async function carryOut(order: Order, began: Promise<void>): Promise<Outcome> {
       const onRetry = ({ error }: { error: unknown }) => add(tally.retries, causeOf(error));
       const locks = Array.from({ length: order.agents }, (_, i) => {
         const mine = new Agent(client, `${name}-${i}`, i === 0 ? { onRetry } : {}).room(room);
-        return async () => await mine.lock([`${name}-${i}`], { type: 'exclusive' }, () => Promise.resolve());
+        const resource = order.shared ? 'one' : `${name}-${i}`;
+        const options = { type: 'exclusive', waitSeconds: LONG_WAIT_SECONDS } as const;
+        return async () => await mine.lock([resource], options, () => Promise.resolve());
       });
       return await measured(locks, order, tally, began);
     }
