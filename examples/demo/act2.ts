@@ -17,7 +17,7 @@ import { DECISION, PHASE, summarise, type Summary } from './summary.ts';
 /** How long the visitor's pause lasts: past the lease. */
 const PAUSE_MS = (LEASE_SECONDS + 2) * 1_000;
 /** Who does not come in so long is taken for dead. */
-const BARRIER_SECONDS = 4;
+const BARRIER_SECONDS = 6;
 const DEADLINE_SECONDS = 30;
 
 export interface Act2 {

@@ -186,7 +186,8 @@ describe.sequential('the demo', { timeout: 120_000 }, () => {
     expect(demo.summary.refused_stale).toBeGreaterThanOrEqual(1);
     expect(demo.summary.epochs).toBeGreaterThanOrEqual(3);
     expect(demo.summary.stale_directives_refused).toBeGreaterThanOrEqual(1);
-    expect(demo.summary).toMatchObject({ rolled_back: 1, barrier_dropped: ['agent-1'], decision: 'yes' });
+    expect(demo.summary.rolled_back).toBeGreaterThanOrEqual(1);
+    expect(demo.summary).toMatchObject({ barrier_dropped: ['agent-1'], decision: 'yes' });
     // Without Synod a task is lost with its agent, and each part of the report that is there was paid for.
     const { act1 } = demo.summary;
     expect(act1).toMatchObject({ tasks: TEXTS, lost: 1 });
