@@ -11,5 +11,7 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 120_000,
+    // What is told from workflow to workflow takes a second, and on a busy machine some more.
+    expect: { poll: { timeout: 15_000 } },
   },
 });

@@ -57,7 +57,7 @@ describe('a fresh run', () => {
   it.each([
     ['with', 1_000],
     ['without', 0],
-  ])('%s a sticky cache replays', { timeout: 120_000 }, async (_name, maxCachedWorkflows) => {
+  ])('%s a sticky cache replays', { timeout: 360_000 }, async (_name, maxCachedWorkflows) => {
     const worker = await stack.work({ maxCachedWorkflows });
     for (const live of Object.values(lives)) {
       const wire = await live(stack.client, `fresh-${maxCachedWorkflows}`);

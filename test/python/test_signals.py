@@ -3,7 +3,7 @@ from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.service import RPCError, RPCStatusCode
-from temporalio.worker import Worker
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from wire import connect, say, task
 
@@ -83,7 +83,10 @@ async def announced(wire) -> None:
 def test_a_workflow_is_answered_by_signals():
     async def run():
         client = await connect()
-        async with Worker(client, task_queue="py-agents", workflows=[Producer]):
+        # The sandbox imports this file anew, which what pytest makes of it does not always survive.
+        async with Worker(
+            client, task_queue="py-agents", workflows=[Producer], workflow_runner=UnsandboxedWorkflowRunner()
+        ):
             producer = await client.start_workflow(
                 Producer.run, args=["py-signals", "s-2"], id="py-producer", task_queue="py-agents"
             )
