@@ -10,8 +10,7 @@ import { Talk, untilDismissed } from './talk.ts';
 
 /** Short, so that the others need not wait long for a lost writer. */
 const LOCK_LEASE_SECONDS = 3;
-/** A process among many on a busy machine may be late by seconds. */
-const HEARTBEAT_SECONDS = 2;
+const HEARTBEAT_SECONDS = 1;
 
 const [id = 'agent', room = 'demo', root = '.', report = ''] = process.argv.slice(2);
 const input = z.object({ path: z.string() });

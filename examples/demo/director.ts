@@ -63,9 +63,14 @@ export class Director {
     return this.mishaps.filter(({ kind }) => kind === 'kill').map(({ agent }) => agent);
   }
 
-  /** A task has ended: who fell asleep over it is woken. */
+  /** A task has ended: who fell asleep over it is woken, once another leads in its place. */
   ended(taskId: string): void {
-    if (this.#asleep.get(SLEEPY) !== taskId) return;
+    if (this.#asleep.get(SLEEPY) === taskId) void this.#wake(taskId);
+  }
+
+  async #wake(taskId: string): Promise<void> {
+    const others = AGENTS.filter((id) => id !== SLEEPY).map((id) => this.#of(this.#led, id).signal);
+    await fired(AbortSignal.any([this.#stage.signal, ...others]));
     this.#stage.tell(`${SLEEPY} is woken: somebody else has done ${taskId} meanwhile`);
     this.crew.resume(SLEEPY);
   }
