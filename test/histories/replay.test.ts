@@ -46,33 +46,36 @@ describe('recorded histories', () => {
   });
 });
 
-describe('a fresh run', () => {
+// Without a cache every workflow task replays the whole history.
+describe.each([
+  ['with', 1_000],
+  ['without', 0],
+])('a fresh run %s a sticky cache', (_name, maxCachedWorkflows) => {
   let stack: Stack;
   beforeAll(async () => {
-    stack = await startStack({ worker: null });
+    stack = await startStack({ worker: { maxCachedWorkflows } });
   });
   afterAll(() => stack.stop());
 
-  // Without a cache every workflow task replays the whole history.
-  it.each([
-    ['with', 1_000],
-    ['without', 0],
-  ])('%s a sticky cache replays', { timeout: 360_000 }, async (_name, maxCachedWorkflows) => {
-    const worker = await stack.work({ maxCachedWorkflows });
-    for (const live of Object.values(lives)) {
-      const wire = await live(stack.client, `fresh-${maxCachedWorkflows}`);
-      const runs = await runsOf(stack.client, wire.workflowId);
-      expect(failedTasksOf(runs)).toEqual({});
-      for (const { events } of runs) {
-        await Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, { events: [...events] }, wire.workflowId);
-      }
+  it.each(Object.entries(lives))('replays: %s', { timeout: 120_000 }, async (_life, live) => {
+    const wire = await live(stack.client, 'fresh');
+    const runs = await runsOf(stack.client, wire.workflowId);
+    expect(failedTasksOf(runs)).toEqual({});
+    for (const { events } of runs) {
+      await Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, { events: [...events] }, wire.workflowId);
     }
-    await worker.stop();
   });
+});
+
+describe('a worker without a cache', () => {
+  let stack: Stack;
+  beforeAll(async () => {
+    stack = await startStack({ worker: { maxCachedWorkflows: 0 } });
+  });
+  afterAll(() => stack.stop());
 
   // temporalio/sdk-rust#1146: at a replay, one that leaves no event is taken together with the next, after its update and at its time.
   it('has no workflow task that leaves no event, when nothing is left to do', { timeout: 60_000 }, async () => {
-    const worker = await stack.work({ maxCachedWorkflows: 0 });
     const task = Wire.task(stack.client, 'quiet', 'quiet');
     await retried(() => task.ask(say('task.announce', 'ann', { task_id: 'quiet', title: 'quiet' })));
     const events = async () => (await runsOf(stack.client, task.workflowId)).flatMap((run) => run.events);
@@ -88,6 +91,5 @@ describe('a fresh run', () => {
     );
     expect(empty).toEqual([]);
     expect(failedTasksOf(await runsOf(stack.client, task.workflowId))).toEqual({});
-    await worker.stop();
   });
 });
