@@ -1,25 +1,13 @@
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTimeSkippingEnv } from '../../src/dev/timeSkipping.ts';
-import { createWorker } from '../../src/worker.ts';
-import { workflowBundle } from '../support/bundle.ts';
-import { quietRuntime } from '../support/stack.ts';
+import { startTimeSkipping } from '../support/timeSkipping.ts';
 import { say, Wire, type Envelope } from '../support/wire.ts';
 
 let env: TestWorkflowEnvironment;
 let stop: () => Promise<void>;
 
 beforeAll(async () => {
-  quietRuntime();
-  const [created, bundle] = await Promise.all([createTimeSkippingEnv({ find: { log: () => {} } }), workflowBundle()]);
-  env = created;
-  const worker = await createWorker({ connection: env.nativeConnection, workflowBundle: bundle });
-  const done = worker.run();
-  stop = async () => {
-    worker.shutdown();
-    await done;
-    await env.teardown();
-  };
+  ({ env, stop } = await startTimeSkipping());
 });
 afterAll(() => stop());
 

@@ -2,11 +2,9 @@ import type { WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createTimeSkippingEnv } from '../../src/dev/timeSkipping.ts';
-import { createWorker } from '../../src/worker.ts';
 import { usersBundle } from '../support/bundle.ts';
 import { signalsOf } from '../support/history.ts';
-import { quietRuntime } from '../support/stack.ts';
+import { startTimeSkipping } from '../support/timeSkipping.ts';
 import { failing, say, Wire } from '../support/wire.ts';
 import type { asking, deaf, gathering, hurried, producer } from '../users/workflows.ts';
 
@@ -14,16 +12,7 @@ let env: TestWorkflowEnvironment;
 let stop: () => Promise<void>;
 
 beforeAll(async () => {
-  quietRuntime();
-  const [created, bundle] = await Promise.all([createTimeSkippingEnv({ find: { log: () => {} } }), usersBundle()]);
-  env = created;
-  const worker = await createWorker({ connection: env.nativeConnection, workflowBundle: bundle });
-  const done = worker.run();
-  stop = async () => {
-    worker.shutdown();
-    await done;
-    await env.teardown();
-  };
+  ({ env, stop } = await startTimeSkipping(usersBundle));
 });
 afterAll(() => stop());
 

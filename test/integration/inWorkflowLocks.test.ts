@@ -1,11 +1,9 @@
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Client, type WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTimeSkippingEnv } from '../../src/dev/timeSkipping.ts';
-import { createWorker } from '../../src/worker.ts';
 import type { LockOptions } from '../../src/workflow/index.ts';
 import { usersBundle } from '../support/bundle.ts';
-import { quietRuntime } from '../support/stack.ts';
+import { startTimeSkipping } from '../support/timeSkipping.ts';
 import { failing, say, Wire, type Envelope } from '../support/wire.ts';
 import type { crowd, denied, holder, nested, renewing, thrower, unanswered } from '../users/workflows.ts';
 
@@ -16,17 +14,8 @@ let client: Client;
 let stop: () => Promise<void>;
 
 beforeAll(async () => {
-  quietRuntime();
-  const [created, bundle] = await Promise.all([createTimeSkippingEnv({ find: { log: () => {} } }), usersBundle()]);
-  env = created;
+  ({ env, stop } = await startTimeSkipping(usersBundle));
   client = new Client({ connection: env.connection });
-  const worker = await createWorker({ connection: env.nativeConnection, workflowBundle: bundle });
-  const done = worker.run();
-  stop = async () => {
-    worker.shutdown();
-    await done;
-    await env.teardown();
-  };
 });
 afterAll(() => stop());
 

@@ -1,29 +1,13 @@
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTimeSkippingEnv } from '../../src/dev/timeSkipping.ts';
-import { createWorker } from '../../src/worker.ts';
-import { workflowBundle } from '../support/bundle.ts';
-import { quietRuntime } from '../support/stack.ts';
+import { startTimeSkipping } from '../support/timeSkipping.ts';
 import { failing, say, Wire, type Envelope } from '../support/wire.ts';
-
-// Time passes only in `env.sleep` and in `result()`; an update is handled in real time. Where an update meets a timer within
-// milliseconds, this server refuses the workflow task and hangs ("invalid history builder state for action"): such edges are
-// in test/e2e/edge.test.ts.
 
 let env: TestWorkflowEnvironment;
 let stop: () => Promise<void>;
 
 beforeAll(async () => {
-  quietRuntime();
-  const [created, bundle] = await Promise.all([createTimeSkippingEnv({ find: { log: () => {} } }), workflowBundle()]);
-  env = created;
-  const worker = await createWorker({ connection: env.nativeConnection, workflowBundle: bundle });
-  const done = worker.run();
-  stop = async () => {
-    worker.shutdown();
-    await done;
-    await env.teardown();
-  };
+  ({ env, stop } = await startTimeSkipping());
 });
 afterAll(() => stop());
 

@@ -1,3 +1,4 @@
+import { type Broken, changed, deaf, hasty } from '../broken.fixture.ts';
 import type { BarrierMessage } from '../../envelope/barrier.ts';
 import type { Context, Decision, Input, Protocol } from '../protocol.ts';
 import { barrier } from './protocol.ts';
@@ -6,13 +7,6 @@ import type { Property } from './watch.fixture.ts';
 
 export type BarrierProtocol = Protocol<BarrierState, BarrierMessage>;
 type Decide = (state: BarrierState, input: Input<BarrierMessage>, context: Context) => Decision<BarrierState>;
-
-/** A copy of the protocol with one rule taken out, and the property that must notice. */
-export interface Broken {
-  readonly name: string;
-  readonly protocol: BarrierProtocol;
-  readonly breaks: Property;
-}
 
 function withDecide(decide: Decide): BarrierProtocol {
   return { ...barrier, decide };
@@ -25,13 +19,6 @@ function onType(type: BarrierMessage['type'], decide: Decide): BarrierProtocol {
       ? decide(state, input, context)
       : barrier.decide(state, input, context),
   );
-}
-
-function changed(
-  decision: Decision<BarrierState>,
-  change: (state: BarrierState) => BarrierState,
-): Decision<BarrierState> {
-  return 'refuse' in decision ? decision : { ...decision, state: change(decision.state) };
 }
 
 const strangersCome = onType('barrier.checkin', (state, input, context) => {
@@ -74,20 +61,6 @@ const oneTooFew = withDecide((state, input, context) => {
   return changed(barrier.decide(lower, input, context), (next) => ({ ...next, barrier: opened }));
 });
 
-const hasty: BarrierProtocol = {
-  ...barrier,
-  nextDeadline: (state) => {
-    const deadline = barrier.nextDeadline(state);
-    return deadline && { ...deadline, at: deadline.at - 1 };
-  },
-  decide: (state, input, context) =>
-    barrier.decide(state, input, input.kind === 'deadline' ? { ...context, now: context.now + 1 } : context),
-};
-
-const deaf = withDecide((state, input, context) =>
-  input.kind === 'deadline' ? { state } : barrier.decide(state, input, context),
-);
-
 const resolvedAgain = onType('barrier.resolve', (state, input, context) => {
   const { ended: _, ...open } = state;
   return barrier.decide(open, input, context);
@@ -114,7 +87,7 @@ const failsAlone = withDecide((state, input, context) => {
     : decision;
 });
 
-export const brokenProtocols: readonly Broken[] = [
+export const brokenProtocols: readonly Broken<BarrierState, BarrierMessage, Property>[] = [
   { name: 'strangers that count', protocol: strangersCome, breaks: 'only its roster counts' },
   { name: 'a roster that anybody adds to', protocol: anybodyAdds, breaks: 'only its roster counts' },
   { name: 'an opening for all but one', protocol: impatient, breaks: 'it never opens early' },
@@ -129,8 +102,8 @@ export const brokenProtocols: readonly Broken[] = [
     protocol: leavesAsArrived,
     breaks: 'who is in and who is missing is named',
   },
-  { name: 'a time-out a millisecond early', protocol: hasty, breaks: 'no early time-out' },
-  { name: 'a time-out that nobody hears', protocol: deaf, breaks: 'every deadline progresses' },
+  { name: 'a time-out a millisecond early', protocol: hasty(barrier), breaks: 'no early time-out' },
+  { name: 'a time-out that nobody hears', protocol: deaf(barrier), breaks: 'every deadline progresses' },
   { name: 'a second end', protocol: resolvedAgain, breaks: 'at most one outcome' },
   {
     name: 'a check-in that is acknowledged and forgotten',

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Host } from '../../host/host.ts';
+import { deadline, holdsFor, keepsEveryProperty, lead, noticesBroken, pass, repeat } from '../properties.fixture.ts';
 import { Watched } from '../watched.fixture.ts';
 import { brokenProtocols, type BarrierProtocol } from './broken.fixture.ts';
 import { barrier } from './protocol.ts';
@@ -28,12 +29,9 @@ const say = fc.record({
 });
 const move = fc.oneof(
   { weight: 9, arbitrary: say },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('repeat' as const), nth: fc.nat(20) }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.integer({ min: 0, max: 30 }) }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({ do: fc.constant('deadline' as const), offset: fc.integer({ min: -1, max: 1 }) }),
-  },
+  { weight: 2, arbitrary: repeat },
+  { weight: 1, arbitrary: pass(30) },
+  { weight: 3, arbitrary: deadline },
 );
 const schedule = fc.record({
   members: fc.integer({ min: 1, max: MEMBERS.length }),
@@ -68,37 +66,15 @@ function messageOf(each: Extract<Schedule['moves'][number], { do: 'say' }>, id: 
   return { type: `barrier.${verb}`, id, from, ...ABOUT };
 }
 
-/** The properties that a schedule breaks. */
-function broken(protocol: BarrierProtocol, each: Schedule): Set<Property> {
+function broken(protocol: BarrierProtocol, each: Schedule): ReadonlySet<Property> {
   const host = new Host(protocol, { workflowId: 'synod:lab:barrier:b', room: 'lab', config: {}, now: 0 });
-  const run = new Watched(host, onlooker);
-  const opening = openingOf(each);
-  const sent = [{ raw: opening, replies: run.send(opening, 0) }];
-  let now = 0;
-  for (const next of each.moves) {
-    if (next.do === 'pass') now += next.ms;
-    else if (next.do === 'deadline') now = Math.max(now, (run.seen.deadline ?? now) + next.offset);
-    else if (next.do === 'repeat') {
-      const again = sent[next.nth % sent.length];
-      if (again) run.repeat(again.raw, now, JSON.stringify(again.replies));
-    } else {
-      const raw = messageOf(next, `m${sent.length}`);
-      sent.push({ raw, replies: run.send(raw, now) });
-    }
-  }
-  run.tick(now);
-  return run.broken;
+  return lead(new Watched(host, onlooker), openingOf(each), each.moves, messageOf, (seen) => seen.deadline);
 }
 
+const course = { sound: barrier, schedule, broken };
+
 describe('a barrier', () => {
-  it('keeps every property under any schedule of messages, repeats and time', () => {
-    fc.assert(
-      fc.property(schedule, (each) => {
-        expect([...broken(barrier, each)]).toEqual([]);
-      }),
-      { numRuns: 2_000 },
-    );
-  });
+  keepsEveryProperty(course, { numRuns: 2_000 });
 
   it('is released in some schedules, and fails or is escalated in others', () => {
     const reached = new Set<string>();
@@ -111,25 +87,11 @@ describe('a barrier', () => {
         return outcome;
       },
     };
-    fc.assert(
-      fc.property(schedule, (each) => {
-        expect([...broken(noting, each)]).toEqual([]);
-      }),
-      { numRuns: 500 },
-    );
+    holdsFor({ ...course, sound: noting }, 500);
     expect([...reached].sort()).toEqual(['barrier.failed', 'barrier.released', 'escalated again']);
   });
 });
 
 describe('the properties can fail', () => {
-  it.each(brokenProtocols)('$name: "$breaks" notices', ({ protocol, breaks }) => {
-    const result = fc.check(
-      fc.property(schedule, (each) => !broken(protocol, each).has(breaks)),
-      { numRuns: 5_000 },
-    );
-    expect(result.failed).toBe(true);
-    // The same schedule is no fault of the sound protocol.
-    const [counterexample] = result.counterexample ?? [];
-    expect(counterexample && [...broken(barrier, counterexample)]).toEqual([]);
-  });
+  noticesBroken(course, brokenProtocols);
 });

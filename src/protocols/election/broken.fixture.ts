@@ -1,3 +1,4 @@
+import { type Broken, hasty } from '../broken.fixture.ts';
 import type { CoordinatorMessage } from '../../envelope/coordinator.ts';
 import type { Context, Decided, Decision, Input, Protocol } from '../protocol.ts';
 import { coordinatorElection } from './protocol.ts';
@@ -23,13 +24,6 @@ function withChange(
     const decision = coordinatorElection.decide(state, input, context);
     return 'refuse' in decision ? decision : change(decision, state, input);
   });
-}
-
-/** A copy of the protocol with one rule taken out, and the property that must notice. */
-export interface Broken {
-  readonly name: string;
-  readonly protocol: ElectionProtocol;
-  readonly breaks: Property;
 }
 
 /** The elections of a decision, under another number. */
@@ -90,20 +84,6 @@ const lowerDeposes = withDecide((state, input, context) => {
   };
 });
 
-const lostEarly: ElectionProtocol = {
-  ...coordinatorElection,
-  nextDeadline: (state) => {
-    const deadline = coordinatorElection.nextDeadline(state);
-    return deadline && { ...deadline, at: deadline.at - 1 };
-  },
-  decide: (state, input, context) =>
-    coordinatorElection.decide(
-      state,
-      input,
-      input.kind === 'deadline' ? { ...context, now: context.now + 1 } : context,
-    ),
-};
-
 /** Who joins while nobody leads only stands, and who follows nobody is never elected. */
 const onlyStands = withDecide((state, input, context) => {
   if (state.leader || !state.term || input.kind !== 'message' || input.message.type !== 'coordinator.join')
@@ -135,7 +115,7 @@ const answersNow: ElectionProtocol = {
     coordinatorElection.answer(message, [kind, state.epoch, ...parts], state),
 };
 
-export const brokenProtocols: readonly Broken[] = [
+export const brokenProtocols: readonly Broken<ElectionState, CoordinatorMessage, Property>[] = [
   {
     name: 'a coordinator that nobody misses',
     protocol: endless,
@@ -154,7 +134,7 @@ export const brokenProtocols: readonly Broken[] = [
   { name: 'a lower id that deposes', protocol: lowerDeposes, breaks: 'a live coordinator is never deposed' },
   {
     name: 'a coordinator lost a millisecond early',
-    protocol: lostEarly,
+    protocol: hasty(coordinatorElection),
     breaks: 'a live coordinator is never deposed',
   },
   {

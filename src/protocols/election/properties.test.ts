@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { CoordinatorMessage } from '../../envelope/coordinator.ts';
+import { deadline, keepsEveryProperty, noticesBroken, pass, repeat } from '../properties.fixture.ts';
 import type { Protocol } from '../protocol.ts';
 import { brokenProtocols } from './broken.fixture.ts';
 import { coordinatorElection } from './protocol.ts';
@@ -33,12 +34,9 @@ const say = fc.record({
 });
 const move: fc.Arbitrary<Move> = fc.oneof(
   { weight: 8, arbitrary: say },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('repeat' as const), nth: fc.nat(20) }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.integer({ min: 0, max: 45 }) }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({ do: fc.constant('deadline' as const), offset: fc.integer({ min: -1, max: 1 }) }),
-  },
+  { weight: 2, arbitrary: repeat },
+  { weight: 2, arbitrary: pass(45) },
+  { weight: 2, arbitrary: deadline },
 );
 const schedule = fc.array(move, { maxLength: 50 });
 
@@ -70,15 +68,10 @@ function broken(protocol: Protocol<ElectionState, CoordinatorMessage>, moves: re
   return election.broken;
 }
 
+const course = { sound: coordinatorElection, schedule, broken };
+
 describe('the coordinator election', () => {
-  it('keeps every property under any schedule of messages, repeats, delays and time', () => {
-    fc.assert(
-      fc.property(schedule, (each) => {
-        expect([...broken(coordinatorElection, each)]).toEqual([]);
-      }),
-      { numRuns: 3_000 },
-    );
-  });
+  keepsEveryProperty(course, { numRuns: 3_000 });
 });
 
 describe('the properties can fail', () => {
@@ -86,14 +79,5 @@ describe('the properties can fail', () => {
     expect(new Set(brokenProtocols.map(({ breaks }) => breaks))).toEqual(new Set(PROPERTIES));
   });
 
-  it.each(brokenProtocols)('$name: "$breaks" notices', ({ protocol, breaks }) => {
-    const result = fc.check(
-      fc.property(schedule, (each) => !broken(protocol, each).has(breaks)),
-      { numRuns: 5_000 },
-    );
-    expect(result.failed).toBe(true);
-    // The same schedule is no fault of the sound protocol.
-    const [counterexample] = result.counterexample ?? [];
-    expect(counterexample && [...broken(coordinatorElection, counterexample)]).toEqual([]);
-  });
+  noticesBroken(course, brokenProtocols);
 });

@@ -1,3 +1,4 @@
+import { type Broken, hasty } from '../broken.fixture.ts';
 import type { LockMessage } from '../../envelope/lock.ts';
 import type { Context, Decided, Decision, Input, Protocol } from '../protocol.ts';
 import type { Property } from './onlooker.fixture.ts';
@@ -26,13 +27,6 @@ function blindTo(state: LockState, which: (lock: Lock) => boolean, decide: (stat
   const decision = decide(hidden.reduce((sum, lock) => sum.remove(lock), state));
   if ('refuse' in decision) return decision;
   return { ...decision, state: hidden.reduce((sum, lock) => sum.add(lock), decision.state) };
-}
-
-/** A copy of the protocol with one rule taken out, and the property that must notice. */
-export interface Broken {
-  readonly name: string;
-  readonly protocol: LockProtocol;
-  readonly breaks: Property;
 }
 
 const holdersUnseen = withDecide((state, input, context) => {
@@ -70,18 +64,6 @@ const cancelledLater = withDecide((state, input, context) => {
   const cancelled = said(input, 'lock.cancel') && 'verdict' in decision && decision.verdict?.[0] === 'cancelled';
   return cancelled && decision.verdict[1] !== null ? { ...decision, state, emit: [] } : decision;
 });
-
-const expiresEarly: LockProtocol = {
-  ...lockManager,
-  nextDeadline: (state) => {
-    const deadline = lockManager.nextDeadline(state);
-    return deadline && { ...deadline, at: deadline.at - 1 };
-  },
-  decide: (state, input, context) => {
-    const late = { ...context, now: context.now + 1 };
-    return lockManager.decide(state, input, input.kind === 'deadline' ? late : context);
-  },
-};
 
 const anybodyReleases = withDecide((state, input, context) => {
   const release = said(input, 'lock.release');
@@ -130,7 +112,7 @@ const lossUntold = withDecide((state, input, context) => {
 
 const uncounted: LockProtocol = { ...lockManager, size: () => 300 };
 
-export const brokenProtocols: readonly Broken[] = [
+export const brokenProtocols: readonly Broken<LockState, LockMessage, Property>[] = [
   { name: 'holders not looked at', protocol: holdersUnseen, breaks: 'only what is compatible is held together' },
   { name: 'no time for the rollback', protocol: noRollbackTime, breaks: 'only what is compatible is held together' },
   { name: 'waiters not looked at', protocol: waitersUnseen, breaks: 'nobody is overtaken' },
@@ -138,7 +120,7 @@ export const brokenProtocols: readonly Broken[] = [
   { name: 'a release that wakes nobody', protocol: nobodyWoken, breaks: 'nobody is forgotten' },
   { name: 'a cancel that leaves the waiter', protocol: cancelledLater, breaks: 'one terminal answer' },
   { name: 'a release by anybody', protocol: anybodyReleases, breaks: 'only the holder in time' },
-  { name: 'an end a millisecond early', protocol: expiresEarly, breaks: 'nothing ends early' },
+  { name: 'an end a millisecond early', protocol: hasty(lockManager), breaks: 'nothing ends early' },
   { name: 'waits that do not end', protocol: waitsForEver, breaks: 'every deadline progresses' },
   { name: 'renewals that add up', protocol: addsUp, breaks: 'a lease is counted from now' },
   {

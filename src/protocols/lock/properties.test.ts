@@ -1,11 +1,12 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe } from 'vitest';
 import { z } from 'zod';
 import { parseMessage, isRefusal } from '../../envelope/envelope.ts';
 import type { Json } from '../../envelope/fields.ts';
 import { lockMessages, type LockMessage } from '../../envelope/lock.ts';
 import { Host } from '../../host/host.ts';
 import { snapshotSchema } from '../../host/snapshot.ts';
+import { deadline, keepsEveryProperty, noticesBroken, pass } from '../properties.fixture.ts';
 import type { Protocol } from '../protocol.ts';
 import { brokenProtocols } from './broken.fixture.ts';
 import { Onlooker, type Property } from './onlooker.fixture.ts';
@@ -61,11 +62,8 @@ const move: fc.Arbitrary<Move> = fc.oneof(
     arbitrary: fc.record({ do: fc.constant('effect' as const), nth: fc.nat(3), fails: fc.boolean() }),
   },
   { weight: 1, arbitrary: fc.constant({ do: 'restart' as const }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.integer({ min: 0, max: 30 }) }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({ do: fc.constant('deadline' as const), offset: fc.integer({ min: -1, max: 1 }) }),
-  },
+  { weight: 2, arbitrary: pass(30) },
+  { weight: 2, arbitrary: deadline },
 );
 // As long as said, and not as short as by default: what goes wrong takes a few steps to build up.
 const schedule = fc.array(move, { minLength: 1, maxLength: 60, size: 'max' });
@@ -195,26 +193,12 @@ function broken(protocol: Protocol<LockState, LockMessage>, moves: readonly Move
   return new Course(protocol).run(moves);
 }
 
-describe('the locks', () => {
-  it('keep every property under any schedule of five agents on three resources', { timeout: 120_000 }, () => {
-    fc.assert(
-      fc.property(schedule, (moves) => {
-        expect([...broken(lockManager, moves)]).toEqual([]);
-      }),
-      { numRuns: 700 },
-    );
-  });
+const course = { sound: lockManager, schedule, broken };
+
+describe('the locks of five agents on three resources', () => {
+  keepsEveryProperty(course, { numRuns: 700, timeout: 120_000 });
 });
 
 describe('the properties can fail', () => {
-  it.each(brokenProtocols)('$name: "$breaks" notices', { timeout: 60_000 }, ({ protocol, breaks }) => {
-    const result = fc.check(
-      fc.property(schedule, (moves) => !broken(protocol, moves).has(breaks)),
-      { numRuns: 700 },
-    );
-    expect(result.failed).toBe(true);
-    // The same schedule is no fault of the sound protocol.
-    const [counterexample] = result.counterexample ?? [];
-    expect(counterexample && [...broken(lockManager, counterexample)]).toEqual([]);
-  });
+  noticesBroken(course, brokenProtocols, { numRuns: 700, timeout: 60_000 });
 });

@@ -1,3 +1,4 @@
+import { type Broken, changed, deaf, hasty } from '../broken.fixture.ts';
 import type { DecisionMessage, DecisionVote } from '../../envelope/decision.ts';
 import type { Context, Decision, Protocol } from '../protocol.ts';
 import { quorumProposal } from './protocol.ts';
@@ -5,13 +6,6 @@ import type { Proposal, ProposalState } from './state.ts';
 import type { Property } from './watch.fixture.ts';
 
 export type DecisionProtocol = Protocol<ProposalState, DecisionMessage>;
-
-/** A copy of the protocol with one rule taken out, and the property that must notice. */
-export interface Broken {
-  readonly name: string;
-  readonly protocol: DecisionProtocol;
-  readonly breaks: Property;
-}
 
 /** Another way to decide about votes. */
 function withVote(
@@ -34,13 +28,6 @@ function withVote(
 /** What the sound protocol decides of a vote in another state. */
 function inState(state: ProposalState, message: DecisionVote, context: Context): Decision<ProposalState> {
   return quorumProposal.decide(state, { kind: 'message', message }, context);
-}
-
-function changed(
-  decision: Decision<ProposalState>,
-  change: (state: ProposalState) => ProposalState,
-): Decision<ProposalState> {
-  return 'refuse' in decision ? decision : { ...decision, state: change(decision.state) };
 }
 
 const oneTooFew = withVote((state, proposal, message, context) =>
@@ -75,16 +62,6 @@ const decidesAgain = withVote((state, _proposal, message, context) => {
 
 const neverLate: DecisionProtocol = { ...quorumProposal, nextDeadline: () => null };
 
-const failsEarly: DecisionProtocol = {
-  ...quorumProposal,
-  nextDeadline: (state) => {
-    const deadline = quorumProposal.nextDeadline(state);
-    return deadline && { ...deadline, at: deadline.at - 1 };
-  },
-  decide: (state, input, context) =>
-    quorumProposal.decide(state, input, input.kind === 'deadline' ? { ...context, now: context.now + 1 } : context),
-};
-
 const hopeful = withVote((state, _proposal, message, context) =>
   changed(inState(state, message, context), (next) => {
     const { ended, ...open } = next;
@@ -92,25 +69,23 @@ const hopeful = withVote((state, _proposal, message, context) =>
   }),
 );
 
-const deaf: DecisionProtocol = {
-  ...quorumProposal,
-  decide: (state, input, context) =>
-    input.kind === 'deadline' ? { state } : quorumProposal.decide(state, input, context),
-};
-
 const forgetful = withVote((state, _proposal, message, context) =>
   changed(inState(state, message, context), (next) => (next.ended ? next : state)),
 );
 
-export const brokenProtocols: readonly Broken[] = [
+export const brokenProtocols: readonly Broken<ProposalState, DecisionMessage, Property>[] = [
   { name: 'a quorum of one too few', protocol: oneTooFew, breaks: 'no commit without a quorum' },
   { name: 'votes of everybody', protocol: anybodyVotes, breaks: 'only voters count' },
   { name: 'votes for anything', protocol: anyChoice, breaks: 'only voters count' },
   { name: 'a second vote of a voter', protocol: votesAgain, breaks: 'one vote each' },
   { name: 'a second decision', protocol: decidesAgain, breaks: 'at most one outcome' },
   { name: 'the deadline removed', protocol: neverLate, breaks: 'no vote at or after the deadline' },
-  { name: 'a deadline a millisecond early', protocol: failsEarly, breaks: 'no failure before it is certain' },
+  {
+    name: 'a deadline a millisecond early',
+    protocol: hasty(quorumProposal),
+    breaks: 'no failure before it is certain',
+  },
   { name: 'hope where nothing can win', protocol: hopeful, breaks: 'it ends as soon as it is certain' },
-  { name: 'a deadline that nobody hears', protocol: deaf, breaks: 'every deadline progresses' },
+  { name: 'a deadline that nobody hears', protocol: deaf(quorumProposal), breaks: 'every deadline progresses' },
   { name: 'a vote that is acknowledged and forgotten', protocol: forgetful, breaks: 'the tally is what was voted' },
 ];

@@ -1,3 +1,4 @@
+import { type Broken, hasty } from '../broken.fixture.ts';
 import type { TaskMessage } from '../../envelope/task.ts';
 import type { Context, Decision, Input, Protocol } from '../protocol.ts';
 import { taskLease } from './protocol.ts';
@@ -9,13 +10,6 @@ type Decide = (state: TaskState, input: Input<TaskMessage>, context: Context) =>
 
 function withDecide(decide: Decide): TaskProtocol {
   return { ...taskLease, decide };
-}
-
-/** A copy of the protocol with one rule taken out, and the property that must notice. */
-export interface Broken {
-  readonly name: string;
-  readonly protocol: TaskProtocol;
-  readonly breaks: Property;
 }
 
 /** Leases that nobody ends: the holder may come whenever it likes. */
@@ -49,16 +43,6 @@ const completedTwice = withDecide((state, input, context) => {
   return taskLease.decide(open, input, context);
 });
 
-const expiresEarly: TaskProtocol = {
-  ...taskLease,
-  nextDeadline: (state) => {
-    const deadline = taskLease.nextDeadline(state);
-    return deadline && state.lease ? { ...deadline, at: deadline.at - 1 } : deadline;
-  },
-  decide: (state, input, context) =>
-    taskLease.decide(state, input, input.kind === 'deadline' ? { ...context, now: context.now + 1 } : context),
-};
-
 const windowStays = withDecide((state, input, context) => {
   const decision = taskLease.decide(state, input, context);
   return input.kind === 'deadline' && state.claim ? { ...decision, state } : decision;
@@ -70,13 +54,17 @@ const forgetsRelease = withDecide((state, input, context) => {
   return released ? { ...decision, state } : decision;
 });
 
-export const brokenProtocols: readonly Broken[] = [
+export const brokenProtocols: readonly Broken<TaskState, TaskMessage, Property>[] = [
   { name: 'the lease check removed', protocol: endless, breaks: 'only the holder in time' },
   { name: 'the attempt not raised', protocol: attemptNotRaised, breaks: 'the token only rises' },
   { name: 'completion accepted from anybody', protocol: anybodyCompletes, breaks: 'only the holder in time' },
   { name: 'a claim granted while it is held', protocol: claimedTwice, breaks: 'one holder at a time' },
   { name: 'a second outcome', protocol: completedTwice, breaks: 'at most one outcome' },
-  { name: 'leases that end a millisecond early', protocol: expiresEarly, breaks: 'no early expiry' },
+  {
+    name: 'leases that end a millisecond early',
+    protocol: hasty(taskLease, ({ lease }) => lease !== undefined),
+    breaks: 'no early expiry',
+  },
   { name: 'a claim window that does not move', protocol: windowStays, breaks: 'every deadline progresses' },
   {
     name: 'a release that is acknowledged and forgotten',

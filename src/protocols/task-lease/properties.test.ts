@@ -1,7 +1,8 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe } from 'vitest';
 import type { TaskMessage } from '../../envelope/task.ts';
 import { Host } from '../../host/host.ts';
+import { deadline, keepsEveryProperty, noticesBroken, pass, repeat } from '../properties.fixture.ts';
 import type { Protocol } from '../protocol.ts';
 import { brokenProtocols } from './broken.fixture.ts';
 import { taskLease } from './protocol.ts';
@@ -28,12 +29,9 @@ const say = fc.record({
 });
 const move: fc.Arbitrary<Move> = fc.oneof(
   { weight: 6, arbitrary: say },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('repeat' as const), nth: fc.nat(20) }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.integer({ min: 0, max: 60 }) }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({ do: fc.constant('deadline' as const), offset: fc.integer({ min: -1, max: 1 }) }),
-  },
+  { weight: 2, arbitrary: repeat },
+  { weight: 1, arbitrary: pass(60) },
+  { weight: 2, arbitrary: deadline },
 );
 const schedule = fc.record({
   max_attempts: fc.integer({ min: 1, max: 4 }),
@@ -89,7 +87,7 @@ function broken(protocol: Protocol<TaskState, TaskMessage>, { max_attempts, expi
     return JSON.stringify({ state, log, final });
   }
 
-  function repeat(raw: { [field: string]: unknown }): void {
+  function again(raw: { [field: string]: unknown }): void {
     tick();
     const before = standing();
     host.request([{ ...raw, ts: 'again' }], now);
@@ -112,7 +110,7 @@ function broken(protocol: Protocol<TaskState, TaskMessage>, { max_attempts, expi
     else if (each.do === 'deadline') now = Math.max(now, (host.nextDeadline()?.at ?? now) + each.offset);
     else if (each.do === 'repeat') {
       const raw = sent[each.nth % Math.max(1, sent.length)];
-      if (raw) repeat(raw);
+      if (raw) again(raw);
     } else {
       const standingAttempt = Number(host.view(undefined, now)['attempt']);
       const needed = { attempt: Math.max(1, standingAttempt + each.attempt), reason: 'so' };
@@ -134,26 +132,12 @@ function broken(protocol: Protocol<TaskState, TaskMessage>, { max_attempts, expi
   return found;
 }
 
+const course = { sound: taskLease, schedule, broken };
+
 describe('the task lease', () => {
-  it('keeps every property under any schedule of messages, repeats and time', () => {
-    fc.assert(
-      fc.property(schedule, (each) => {
-        expect([...broken(taskLease, each)]).toEqual([]);
-      }),
-      { numRuns: 2_000 },
-    );
-  });
+  keepsEveryProperty(course, { numRuns: 2_000 });
 });
 
 describe('the properties can fail', () => {
-  it.each(brokenProtocols)('$name: "$breaks" notices', ({ protocol, breaks }) => {
-    const result = fc.check(
-      fc.property(schedule, (each) => !broken(protocol, each).has(breaks)),
-      { numRuns: 5_000 },
-    );
-    expect(result.failed).toBe(true);
-    // The same schedule is no fault of the sound protocol.
-    const [counterexample] = result.counterexample ?? [];
-    expect(counterexample && [...broken(taskLease, counterexample)]).toEqual([]);
-  });
+  noticesBroken(course, brokenProtocols);
 });
