@@ -1,7 +1,9 @@
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
+import { Agent } from '../client/agent.ts';
 import { connect, disconnect } from '../client/connect.ts';
 import { checked } from '../client/compose.ts';
 import { Hub } from '../client/hub.ts';
+import type { LockConfig } from '../client/locks/configure.ts';
 import {
   forceRelease,
   lineOfLocked,
@@ -54,7 +56,36 @@ export function locksCommand(): Command {
       console.log(`${lockId} is released`);
       await disconnect(client);
     });
+  command
+    .command('configure')
+    .description("configure a room's locks, and start them where they do not run; prints the configuration as JSON")
+    .argument('<room>')
+    .option('--permits <resource=n>', 'how many permits a resource has; again for each: all others lose theirs', permit)
+    .option('--rollback-seconds <s>', 'how long the next grant waits for a rollback', Number)
+    .option(
+      '--shards <n>',
+      'over how many workflows the names are spread; only before the first lock of the room',
+      Number,
+    )
+    .option('--as <operator>', 'who does it', `${OPERATOR_PREFIX}cli`)
+    .action(async (room: string, { as, ...config }: LockConfig & { as: string }) => {
+      const client = await connect();
+      try {
+        console.log(JSON.stringify(await new Agent(client, as).room(room).configureLocks(config)));
+      } finally {
+        await disconnect(client);
+      }
+    });
   return command;
+}
+
+/** One more `resource=n`: a name may hold an equals sign, a number cannot. */
+function permit(given: string, before: LockConfig['permits'] = {}): LockConfig['permits'] {
+  const at = given.lastIndexOf('=');
+  const count = given.slice(at + 1);
+  if (at < 1 || !/^\d+$/.test(count))
+    throw new InvalidArgumentError('must be a resource, "=" and a whole number: model=4');
+  return { ...before, [given.slice(0, at)]: Number(count) };
 }
 
 async function read(room: string): Promise<Standing> {

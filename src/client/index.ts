@@ -8,6 +8,7 @@ export type { CoordinateOptions, Directive, DirectiveOptions, Leadership } from 
 export type { DecisionResult, ProposalOptions, Tally } from './decide.ts';
 export { checkToken } from './fence.ts';
 export { LeaseLost } from './lease.ts';
+export type { ConfiguredLocks, LockConfig } from './locks/configure.ts';
 export { LockDenied, type Lock, type LockOptions } from './locks/lock.ts';
 export { Room } from './room.ts';
 export type { OnProposalOptions, Question, Vote, VoteHandler } from './vote.ts';

@@ -9,6 +9,7 @@ import {
   type Leadership,
 } from './coordinate.ts';
 import type { Hub } from './hub.ts';
+import { configureLocks, type ConfiguredLocks, type LockConfig } from './locks/configure.ts';
 import { lock, type Lock, type LockOptions } from './locks/lock.ts';
 import { roomTarget } from './targets.ts';
 import { Voter, type OnProposalOptions, type VoteHandler } from './vote.ts';
@@ -86,6 +87,17 @@ export class Room {
     body: (lock: Lock<Resource>) => Promise<Result>,
   ): Promise<Result> {
     return await lock(this.#hub, this.agent, this.name, resources, options, body);
+  }
+
+  /**
+   * Configures the room's locks, and starts their workflows where they do not run: permits, the time for a rollback, shards.
+   * For operators: `new Agent(client, 'operator:setup').room('lab')`. Not through a hub.
+   * @returns how they are configured now.
+   * @throws SynodError `invalid_envelope` naming the key, also where other `shards` were fixed by the first start;
+   *   `unauthorized` where the agent is no operator.
+   */
+  async configureLocks(config: LockConfig): Promise<ConfiguredLocks> {
+    return await configureLocks(this.#hub, this.agent, this.name, config);
   }
 
   /**

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { message } from './envelope.ts';
 import { key, name, priority, seconds, text, whole } from './fields.ts';
+import { MAX_SHARDS } from './shards.ts';
 
 const MAX_RESOURCES = 64;
 /** Longest lease of a lock, in seconds. */
@@ -18,6 +19,21 @@ const resources = z
   .min(1, 'must name at least one resource')
   .max(MAX_RESOURCES, `must name at most ${MAX_RESOURCES} resources`)
   .transform((names) => [...new Set(names)].sort());
+
+/** Resources with permits that a configuration may name. */
+const MAX_PERMITTED = 1_000;
+
+/** What may be configured of a lock manager. `rollback_seconds`: 0 lets the next one in at once. */
+export const lockConfig = z.object({
+  permits: z
+    .record(name, whole(0))
+    .refine((each) => Object.keys(each).length <= MAX_PERMITTED, `must name at most ${MAX_PERMITTED} resources`)
+    .optional(),
+  /** Default 10. */
+  rollback_seconds: seconds({ zero: true }).optional(),
+  /** Default 1. */
+  shards: whole(1, MAX_SHARDS).optional(),
+});
 
 const lease = seconds({ max: MAX_LOCK_LEASE_SECONDS });
 

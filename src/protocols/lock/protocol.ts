@@ -1,7 +1,4 @@
-import { z } from 'zod';
-import { name, seconds, whole } from '../../envelope/fields.ts';
-import { lockMessages, type LockMessage } from '../../envelope/lock.ts';
-import { MAX_SHARDS } from '../../envelope/shards.ts';
+import { lockConfig, lockMessages, type LockMessage } from '../../envelope/lock.ts';
 import type { Context, Decision, Protocol } from '../protocol.ts';
 import { rules } from '../protocol.ts';
 import { answer, since } from './answers.ts';
@@ -13,15 +10,7 @@ import { misplaced, prefixOf } from './sharding.ts';
 import { lockState, noLocks, type LockState } from './state.ts';
 import { detailsOf, viewOf } from './view.ts';
 
-/** Resources with permits that a configuration may name. */
-const MAX_PERMITTED = 1_000;
-
-const permits = z
-  .record(name, whole(0))
-  .refine((each) => Object.keys(each).length <= MAX_PERMITTED, `must name at most ${MAX_PERMITTED} resources`);
-
-/** The rules of `config.rollback_seconds`, 10 by default; 0 lets the next one in at once. */
-const rollbackSeconds = seconds({ zero: true });
+const { permits, rollback_seconds: rollbackSeconds, shards } = lockConfig.shape;
 
 /**
  * The locks of a room, or one shard of them. Source of the rules: "Multi-Agent Coordination in Enterprise Environments", rule 3
@@ -32,7 +21,7 @@ export const lockManager: Protocol<LockState, LockMessage> = {
   kind: 'locks',
   area: 'lock',
   messages: rules<LockMessage>(lockMessages, ['lock.force_release']),
-  config: { permits, rollback_seconds: rollbackSeconds, shards: whole(1, MAX_SHARDS) },
+  config: { permits: permits.unwrap(), rollback_seconds: rollbackSeconds.unwrap(), shards: shards.unwrap() },
   fixedConfig: new Set(['shards']),
   state: lockState,
   sharded: true,

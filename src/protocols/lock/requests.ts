@@ -90,7 +90,10 @@ function faultOf(message: LockRequest, { config }: Context): Refusal | undefined
   const { resources, lock_type: kind } = message;
   const without = kind === 'permit' ? resources.find((each) => permitsOf(config, each) === undefined) : undefined;
   if (without !== undefined)
-    return refusal('invalid_envelope', `resources holds "${without}", which has no permits in config.permits`);
+    return refusal(
+      'invalid_envelope',
+      `resources holds "${without}", which has no permits in config.permits: an operator sets them by config.set`,
+    );
   const tokens = utf8Bytes(JSON.stringify(tokensOf(resources, Number.MAX_SAFE_INTEGER)));
   return tokens + GRANT_BYTES > MAX_ENVELOPE_BYTES
     ? refusal('over_limit', `resources are too long: a grant of them would pass ${MAX_ENVELOPE_BYTES} bytes`)
