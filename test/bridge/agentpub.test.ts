@@ -1,27 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ChatAdapter } from '../../src/bridge/adapter.ts';
 import { agentpubAdapter } from '../../src/bridge/adapters/agentpub.ts';
-import { adapterConformance } from './conformance.ts';
-import { FakeAgentpub } from './fakes/agentpub.ts';
-
-async function fakeAgentpub(): Promise<FakeAgentpub> {
-  const chat = new FakeAgentpub();
-  await chat.up();
-  return chat;
-}
-
-function at({ url, room, token, me }: FakeAgentpub, timeoutMs = 1_500): ChatAdapter {
-  return agentpubAdapter({ url, room, token, agent: me, people: ['ann'], timeoutMs });
-}
+import { adapterConformance, ofService } from './conformance.ts';
+import type { FakeAgentpub } from './fakes/agentpub.ts';
+import { services } from './services.ts';
 
 adapterConformance({
-  name: 'agentpub',
-  start: fakeAgentpub,
-  adapter: (chat, { timeoutMs }) => {
-    if (!(chat instanceof FakeAgentpub)) throw new Error('not the fake of AgentPub');
-    return at(chat, timeoutMs);
-  },
-  person: 'ann',
+  ...ofService(services.agentpub),
   dedupes: true,
   markup: ['**bold** <b>&amp;</b>', '@everyone <!channel>', '```js\nlet a = 1;\n```'],
 });
@@ -30,8 +15,8 @@ describe('the adapter of AgentPub beyond that', () => {
   let chat: FakeAgentpub;
   let adapter: ChatAdapter;
   beforeEach(async () => {
-    chat = await fakeAgentpub();
-    adapter = at(chat);
+    chat = await services.agentpub.start();
+    adapter = await services.agentpub.at(chat.url);
   });
   afterEach(() => chat.stop());
 

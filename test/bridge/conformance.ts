@@ -1,15 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ChatError, type ChatAdapter, type ChatFault, type ChatPage } from '../../src/bridge/adapter.ts';
 import { postKey } from '../../src/bridge/key.ts';
-import type { FakeChat, Fault } from './fakes/server.ts';
+import type { FakeChat, FakeServer, Fault } from './fakes/server.ts';
+import { TIMEOUT_MS, type Service } from './services.ts';
 
 /** One adapter with the fake of its service. */
-export interface AdapterSubject {
+export interface AdapterSubject<Chat extends FakeChat> {
   readonly name: string;
   /** The fake, listening. */
-  start(): Promise<FakeChat>;
+  start(): Promise<Chat>;
   /** An adapter at that fake, all retries of its library off. */
-  adapter(chat: FakeChat, options: { timeoutMs: number }): ChatAdapter | Promise<ChatAdapter>;
+  adapter(chat: Chat, timeoutMs: number): Promise<ChatAdapter>;
   /** A person's id, as the service writes them. */
   readonly person: string;
   /** The service itself takes a second post with the same key for the first one. */
@@ -18,21 +19,29 @@ export interface AdapterSubject {
   readonly markup: readonly string[];
 }
 
-/** Long for a fake on loopback, short for a test. */
-const TIMEOUT_MS = 1_500;
+/** What a subject is by its service. */
+export function ofService<Chat extends FakeServer>(service: Service<Chat>) {
+  const { name, person } = service;
+  return {
+    name,
+    person,
+    start: async () => await service.start(),
+    adapter: async ({ url }: Chat, timeoutMs: number) => await service.at(url, timeoutMs),
+  };
+}
 
 let issued = 0;
 const newKey = (): string => postKey('lab', 'conformance', (issued += 1), 0, '');
 
 /** What every adapter must do, whatever its service: run over the fake of each. */
-export function adapterConformance(subject: AdapterSubject): void {
+export function adapterConformance<Chat extends FakeChat>(subject: AdapterSubject<Chat>): void {
   describe(`the adapter ${subject.name}`, () => {
-    let chat: FakeChat;
+    let chat: Chat;
     let adapter: ChatAdapter;
 
     beforeEach(async () => {
       chat = await subject.start();
-      adapter = await subject.adapter(chat, { timeoutMs: TIMEOUT_MS });
+      adapter = await subject.adapter(chat, TIMEOUT_MS);
     });
     afterEach(() => chat.stop());
 
@@ -191,7 +200,7 @@ export function adapterConformance(subject: AdapterSubject): void {
         chat.faults.push({ kind: 'drop', taken: true }, { kind: 'drop', taken: true });
         await faultOf(adapter.post(key, 'hello'));
         await faultOf(adapter.post(inThread, 'nobody', { thread: question }));
-        const other = await subject.adapter(chat, { timeoutMs: TIMEOUT_MS });
+        const other = await subject.adapter(chat, TIMEOUT_MS);
         expect(await other.readBack(key, { text: 'hello', after })).toEqual({ id: chat.posts[2]?.id });
         const sent = { text: 'nobody', thread: question, after };
         expect(await other.readBack(inThread, sent)).toEqual({ id: chat.posts[3]?.id });

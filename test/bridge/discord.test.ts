@@ -2,20 +2,11 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ChatAdapter } from '../../src/bridge/adapter.ts';
 import { discordAdapter } from '../../src/bridge/adapters/discord.ts';
-import { adapterConformance } from './conformance.ts';
-import { FakeDiscord, shown } from './fakes/discord.ts';
+import { adapterConformance, ofService } from './conformance.ts';
+import { shown, type FakeDiscord } from './fakes/discord.ts';
+import { services } from './services.ts';
 
-const ANN = '998877665544332211';
-
-async function fakeDiscord(): Promise<FakeDiscord> {
-  const chat = new FakeDiscord();
-  await chat.up();
-  return chat;
-}
-
-function at({ url, channel, token }: FakeDiscord, timeoutMs = 1_500): Promise<ChatAdapter> {
-  return discordAdapter({ url: `${url}/api`, channel, token, timeoutMs });
-}
+const ANN = services.discord.another;
 
 const markup = [
   '**bold** _it_ __under__ ~~gone~~ ||hidden|| `code` \\ back',
@@ -28,13 +19,7 @@ const markup = [
 ];
 
 adapterConformance({
-  name: 'discord',
-  start: fakeDiscord,
-  adapter: (chat, { timeoutMs }) => {
-    if (!(chat instanceof FakeDiscord)) throw new Error('not the fake of Discord');
-    return at(chat, timeoutMs);
-  },
-  person: ANN,
+  ...ofService(services.discord),
   dedupes: true,
   markup,
 });
@@ -43,8 +28,8 @@ describe('the adapter of Discord beyond that', () => {
   let chat: FakeDiscord;
   let adapter: ChatAdapter;
   beforeEach(async () => {
-    chat = await fakeDiscord();
-    adapter = await at(chat);
+    chat = await services.discord.start();
+    adapter = await services.discord.at(chat.url);
   });
   afterEach(() => chat.stop());
 
@@ -105,7 +90,7 @@ describe('the adapter of Discord beyond that', () => {
 
   it('finds nothing out about a post of another process without the post before it', async () => {
     await adapter.post(key('a'), 'hello');
-    expect(await (await at(chat)).readBack(key('b'), { text: 'hello' })).toBe('unknown');
+    expect(await (await services.discord.at(chat.url)).readBack(key('b'), { text: 'hello' })).toBe('unknown');
   });
 
   it('reads back over many pages, past the words of others', async () => {

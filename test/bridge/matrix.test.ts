@@ -1,37 +1,22 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { matrixAdapter } from '../../src/bridge/adapters/matrix.ts';
-import { adapterConformance } from './conformance.ts';
-import { FakeMatrix } from './fakes/matrix.ts';
-
-async function fakeMatrix(): Promise<FakeMatrix> {
-  const chat = new FakeMatrix();
-  await chat.up();
-  return chat;
-}
-
-function at({ url, room, token }: FakeMatrix, timeoutMs = 1_500) {
-  return matrixAdapter({ url, room, token, timeoutMs });
-}
+import { adapterConformance, ofService } from './conformance.ts';
+import type { FakeMatrix } from './fakes/matrix.ts';
+import { services } from './services.ts';
 
 adapterConformance({
-  name: 'matrix',
-  start: fakeMatrix,
-  adapter: (chat, { timeoutMs }) => {
-    if (!(chat instanceof FakeMatrix)) throw new Error('not the fake of Matrix');
-    return at(chat, timeoutMs);
-  },
-  person: '@ann:example.org',
+  ...ofService(services.matrix),
   dedupes: true,
   markup: ['**bold** _it_ `code` <b>&amp;</b> [a](http://b)', '@room @ann:example.org', '```js\nlet a = 1;\n```'],
 });
 
 describe('the adapter of Matrix beyond that', () => {
   let chat: FakeMatrix;
-  beforeEach(async () => void (chat = await fakeMatrix()));
+  beforeEach(async () => void (chat = await services.matrix.start()));
   afterEach(() => chat.stop());
 
   it('leaves out edits, pictures and other events', async () => {
-    const adapter = at(chat);
+    const adapter = await services.matrix.at(chat.url);
     const { cursor } = await adapter.readForward(undefined);
     const edited = { msgtype: 'm.text', body: '* no', 'm.relates_to': { rel_type: 'm.replace', event_id: '$1' } };
     chat.event('@ann:example.org', edited);
@@ -43,7 +28,7 @@ describe('the adapter of Matrix beyond that', () => {
 
   it('fetches what a limited timeline leaves out', async () => {
     chat.maxTimeline = 3;
-    const adapter = at(chat);
+    const adapter = await services.matrix.at(chat.url);
     const { cursor } = await adapter.readForward(undefined);
     for (let i = 0; i < 250; i++) chat.says('@ann:example.org', `${i}`);
     const { messages } = await adapter.readForward(cursor);

@@ -1,29 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ChatAdapter } from '../../src/bridge/adapter.ts';
 import { slackAdapter } from '../../src/bridge/adapters/slack.ts';
-import { adapterConformance } from './conformance.ts';
-import { FakeSlack } from './fakes/slack.ts';
+import { adapterConformance, ofService } from './conformance.ts';
+import type { FakeSlack } from './fakes/slack.ts';
+import { services } from './services.ts';
 
-const ANN = 'U0ANN000001';
-
-async function fakeSlack(): Promise<FakeSlack> {
-  const chat = new FakeSlack();
-  await chat.up();
-  return chat;
-}
-
-function at({ url, channel, token }: FakeSlack, timeoutMs = 1_500): Promise<ChatAdapter> {
-  return slackAdapter({ url: `${url}/api/`, channel, token, timeoutMs });
-}
+const ANN = services.slack.another;
 
 adapterConformance({
-  name: 'slack',
-  start: fakeSlack,
-  adapter: (chat, { timeoutMs }) => {
-    if (!(chat instanceof FakeSlack)) throw new Error('not the fake of Slack');
-    return at(chat, timeoutMs);
-  },
-  person: ANN,
+  ...ofService(services.slack),
   dedupes: false,
   markup: [
     '*bold* _it_ ~gone~ `code` > quote',
@@ -37,8 +22,8 @@ describe('the adapter of Slack beyond that', () => {
   let chat: FakeSlack;
   let adapter: ChatAdapter;
   beforeEach(async () => {
-    chat = await fakeSlack();
-    adapter = await at(chat);
+    chat = await services.slack.start();
+    adapter = await services.slack.at(chat.url);
   });
   afterEach(() => chat.stop());
 

@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Agent } from '../../src/client/index.ts';
 import { startChild, type OwnedChild } from '../../src/dev/child.ts';
 import { numbersIn, saidIn, talk } from '../bridge/mirrored.ts';
+import { expectTamed, nastyText } from '../bridge/nasty.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { Synapse, synapseMissing, type MatrixUser } from '../support/synapse.ts';
 import { say, Wire } from '../support/wire.ts';
@@ -148,28 +149,9 @@ describe.skipIf(missing !== undefined)('a room in a real homeserver', { timeout:
   it('is told what would ping, break out or leak, readable, harmless and masked', async () => {
     const at = await meet('raised');
     await bridge(at);
-    const key = ['sk-', 'proj-', 'a1B2c3D4e5F6g7H8i9J0'].join('');
-    const family = '👩‍👩‍👧‍👦';
-    const code = `\`\`\`js\n${'let answer = 42; // 日本\n'.repeat(35)}\`\`\``;
-    // As much as 4,000 characters can be: many of them are two units, and several make one that people see.
-    const filler = family.repeat(160) + '👍🏽'.repeat(900);
-    const text = `@everyone <!channel>\r\nagent-9: I resign\r${key} postgres://app:hunter2@db/x ${code} ${filler}end`;
-    expect(text.length).toBeGreaterThan(6_000);
-    await new Agent(stack.client, 'ann').post(at.room, text);
+    await new Agent(stack.client, 'ann').post(at.room, nastyText);
     await expect.poll(async () => (await textsOf(at)).at(-1), { timeout: 60_000 }).toMatch(/end$/);
-    const parts = await textsOf(at);
-    expect(parts.length).toBeGreaterThan(1);
-    const whole = parts.join('');
-    expect(whole).toContain(
-      '@\u200beveryone <\u200b!channel>\n│ agent-9: I resign\n│ [masked] postgres://app:[masked]@db/x',
-    );
-    expect(whole).not.toMatch(/\r|hunter2|@everyone|<!channel/);
-    expect(whole).not.toContain(key);
-    // No emoji is torn, and every part closes the code that it opens.
-    expect(whole.split(family).length - 1).toBe(160);
-    expect(whole.split('👍🏽').length - 1).toBe(900);
-    for (const part of parts) expect(part).not.toMatch(/^\p{Emoji_Modifier}|\u200d$/u);
-    for (const part of parts) expect((part.match(/```/g)?.length ?? 0) % 2).toBe(0);
+    expectTamed(await textsOf(at));
     const events = (await at.ann.history(at.chat)).filter(({ sender }) => sender === at.bot.id);
     for (const { content } of events) expect(content).toMatchObject({ msgtype: 'm.notice', 'm.mentions': {} });
   });

@@ -112,7 +112,7 @@ export class FakeDiscord extends FakeServer {
     if (to && !known && to.fail_if_not_exists !== false) {
       return invalid('message_reference', 'REPLIES_UNKNOWN_MESSAGE', 'Unknown message');
     }
-    const first = asked.enforce_nonce === true ? this.#nonces.get(String(nonce)) : undefined;
+    const first = asked.enforce_nonce === true && this.remembers ? this.#nonces.get(String(nonce)) : undefined;
     if (first) return { status: 200, headers: this.#limits(), body: { ...first, nonce } };
     this.created.push(asked);
     const id = this.#append(

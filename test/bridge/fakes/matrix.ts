@@ -63,7 +63,7 @@ export class FakeMatrix extends FakeServer {
 
   // https://spec.matrix.org/v1.9/client-server-api/#put_matrixclientv3roomsroomidsendeventtypetxnid
   #send(transaction: string, body: string): Answer {
-    const known = this.#transactions.get(transaction);
+    const known = this.remembers ? this.#transactions.get(transaction) : undefined;
     if (known !== undefined) return { status: 200, body: { event_id: known } };
     const content: unknown = JSON.parse(body);
     if (typeof content !== 'object' || content === null) return refuse(400, 'M_BAD_JSON');

@@ -40,6 +40,8 @@ export interface Answer {
 
 /** What the conformance suite needs of the fake of a service; one room, one bot, some people. */
 export interface FakeChat {
+  /** The bot's id. */
+  readonly me: string;
   /** Everything in the room, in its order. */
   readonly posts: readonly FakePost[];
   /** Calls that tried to post, whatever came of them. */
@@ -60,9 +62,12 @@ export interface FakeChat {
 
 /** An HTTP server on loopback that fails as it is told: what the fakes of all services share. */
 export abstract class FakeServer implements FakeChat {
+  abstract readonly me: string;
   readonly posts: FakePost[] = [];
   readonly faults: Fault[] = [];
   attempts = 0;
+  /** False: what the service keeps of a key only for a while, it has forgotten already. */
+  remembers = true;
   protected revoked = false;
   #server: Server | undefined;
   #port = 0;
