@@ -34,7 +34,7 @@ describe('a line of the console mirror', () => {
   });
 
   it('knows a type that it has no words for, and a sender clock that says nothing', () => {
-    expect(line({ type: 'barrier.leave', ts: 'yesterday' })).toBe('    7  --:--:--  agent-1 barrier.leave');
+    expect(line({ type: 'barrier.dance', ts: 'yesterday' })).toBe('    7  --:--:--  agent-1 barrier.dance');
     expect(line({ type: 'constructor.name' })).toContain('agent-1 constructor.name');
   });
 

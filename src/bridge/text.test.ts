@@ -11,9 +11,9 @@ describe('an entry of the log in a chat', () => {
     expect(said({ type: 'task.completed', from: 'synod', task_id: 't-1', holder: 'agent-2' })).toBe(
       't-1 is completed by agent-2',
     );
-    expect(said({ type: 'decision.commit', from: 'synod', proposal_id: 'p-1', choice: 'yes', tally: { yes: 2 } })).toBe(
-      'p-1 is decided: yes, by {"yes":2}',
-    );
+    expect(
+      said({ type: 'decision.commit', from: 'synod', proposal_id: 'p-1', choice: 'yes', tally: { yes: 2, no: 0 } }),
+    ).toBe('p-1 is decided: yes (yes 2, no 0)');
   });
 
   it('is not cut, however long the text', () => {

@@ -16,7 +16,7 @@ const WORDS: { readonly [type: string]: Words } = {
   'task.accepted': (field) => `${field('task_id')} is on the board`,
   'task.claim': (field) => `${field('from')} claims ${field('task_id')}`,
   'task.ack': (field) =>
-    `${field('to')} has ${field('task_id')}, token ${field('attempt')}, until ${field('lease_expires_at').slice(11, 19)}`,
+    `${field('to')} has ${field('task_id')}, token ${field('attempt')}, until ${timeOf(field, 'lease_expires_at')}`,
   'task.closed': (field) => `${field('task_id')} is taken by ${field('holder')}`,
   'task.complete': (field) => `${field('from')} reports ${field('task_id')} done`,
   'task.completed': (field) => `${field('task_id')} is completed by ${field('holder')}`,
@@ -27,21 +27,41 @@ const WORDS: { readonly [type: string]: Words } = {
   'task.unclaimed': (field) => `nobody has claimed ${field('task_id')} yet`,
   'task.failed': (field) => `${field('task_id')} has failed: ${field('reason')}`,
   'task.cancelled': (field) => `${field('task_id')} is cancelled by ${field('by')}`,
+  'task.cancel': (field) => `${field('from')} cancels ${field('task_id')}`,
+  'task.renew': (field) => `${field('from')} renews its lease on ${field('task_id')}`,
+  'task.renewed': (field) => `${field('to')} has ${field('task_id')} until ${timeOf(field, 'lease_expires_at')}`,
 
   'coordinator.elected': (field) =>
     `${field('coordinator')} is the coordinator${ofRole(field('role'))}, epoch ${field('epoch')}`,
   'coordinator.directive': (field) => `${field('from')} directs: ${field('directive')}`,
   'coordinator.lost': (field) => `the coordinator ${field('coordinator')} is not heard of any more`,
   'coordinator.resigned': (field) => `${field('coordinator')} resigns as coordinator`,
+  'coordinator.join': (field) => `${field('from')} stands for coordinator${ofRole(field('role'))}`,
+  'coordinator.joined': (field) => `${field('to')} stands for coordinator${ofRole(field('role'))}`,
+  'coordinator.heartbeat': (field) => `${field('from')} leads on, epoch ${field('epoch')}`,
+  'coordinator.alive': (field) => `${field('to')} is heard`,
+  'coordinator.accepted': (field) => `heard ${field('to')}`,
+  'coordinator.resign': (field) => `${field('from')} resigns as coordinator${ofRole(field('role'))}`,
+  'coordinator.leave': (field) => `${field('from')} leaves the election${ofRole(field('role'))}`,
+  'coordinator.left': (field) => `${field('to')} has left the election${ofRole(field('role'))}`,
 
   'decision.propose': (field) => `${field('from')} asks ${field('proposal_id')}: ${field('question')}`,
   'decision.vote': (field) => `${field('from')} votes ${field('choice')} on ${field('proposal_id')}`,
-  'decision.commit': (field) => `${field('proposal_id')} is decided: ${field('choice')}, by ${field('tally')}`,
+  'decision.commit': (field) => `${field('proposal_id')} is decided: ${field('choice')} (${field('tally')})`,
   'decision.failed': (field) => `${field('proposal_id')} is not decided: ${field('reason')}`,
+  'decision.accepted': (field) => `${field('proposal_id')} is put to the vote`,
+  'decision.voted': (field) => `the vote of ${field('to')} on ${field('proposal_id')} counts`,
+  'decision.withdraw': (field) => `${field('from')} withdraws ${field('proposal_id')}`,
 
   'barrier.open': (field, { roster }) =>
     `${field('from')} opens the barrier ${field('phase')} for ${Array.isArray(roster) ? `${roster.length} agents` : field('roster')}`,
   'barrier.checkin': (field) => `${field('from')} is through with ${field('phase')}`,
+  'barrier.accepted': (field) => `heard ${field('to')} about the barrier ${field('phase')}`,
+  'barrier.waiting': (field) => `${field('to')} waits at ${field('phase')}`,
+  'barrier.roster': (field, { roster }) =>
+    `${field('from')} adds ${Array.isArray(roster) ? `${roster.length} agents` : 'agents'} to the barrier ${field('phase')}`,
+  'barrier.leave': (field) => `${field('from')} leaves ${field('phase')}`,
+  'barrier.resolve': (field) => `${field('from')} resolves the barrier ${field('phase')}: ${field('action')}`,
   'barrier.released': (field) => `the barrier ${field('phase')} is open`,
   'barrier.escalated': (field) => `the barrier ${field('phase')} still waits for ${field('missing')}`,
   'barrier.failed': (field) => `the barrier ${field('phase')} has failed; missing: ${field('missing')}`,
@@ -51,6 +71,14 @@ const WORDS: { readonly [type: string]: Words } = {
   'lock.queued': (field) => `${field('to')} waits for ${field('lock_id')}, place ${field('position')}`,
   'lock.denied': (field) => `${field('to')} gets no lock: ${field('reason')}`,
   'lock.release': (field) => `${field('from')} frees ${field('lock_id')}`,
+  'lock.released': (field) => `${field('lock_id')} is free`,
+  'lock.renew': (field) => `${field('from')} renews ${field('lock_id')}`,
+  'lock.renewed': (field) => `${field('to')} holds ${field('lock_id')} until ${timeOf(field, 'lease_expires_at')}`,
+  'lock.cancel': (field, { lock_id: id }) =>
+    `${field('from')} asks no more for ${field(id === undefined ? 'request' : 'lock_id')}`,
+  'lock.cancelled': (field) => `${field('to')} waits no more`,
+  'lock.force_release': (field) => `${field('from')} takes ${field('lock_id')} from its holder: ${field('reason')}`,
+  'lock.accepted': (field) => `heard ${field('to')}`,
   'lock.expired': (field) => `${field('holder')} has lost ${field('resources')} (lock ${field('lock_id')})`,
   'lock.escalated': (field) => `a lock needs attention: ${field('reason')}`,
 
@@ -61,6 +89,8 @@ const WORDS: { readonly [type: string]: Words } = {
   'room.accepted': (field) => `heard ${field('to')}`,
   'room.post': (field) => `${field('from')}: ${field('text')}`,
   'synod.digest': (field) => `and ${field('counts')}`,
+  'config.set': (field) => `${field('from')} configures: ${field('config')}`,
+  'config.accepted': (field) => `heard ${field('to')}`,
   error: (field) => `refused ${field('to')}: ${field('code')}, ${field('reason')}`,
 };
 
@@ -78,8 +108,24 @@ export function sentence(envelope: Envelope, clean: (text: string) => string): s
   return words ? words(field, envelope) : `${field('from')} ${field('type')}`;
 }
 
+function timeOf(field: Field, name: string): string {
+  return field(name).slice(11, 19);
+}
+
+/** A list as `a, b`, an object of numbers or texts as `a 1, b 2`; what is deeper as JSON. */
 function textOf(value: Json | undefined): string {
-  return typeof value === 'string' ? value : value === undefined ? '?' : JSON.stringify(value);
+  if (value === undefined) return '?';
+  if (Array.isArray(value) && value.every(isPlain)) return value.join(', ');
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    const entries = Object.entries(value);
+    if (entries.every(([, each]) => isPlain(each)))
+      return entries.map(([key, each]) => `${key} ${JSON.stringify(each)}`).join(', ');
+  }
+  return isPlain(value) ? `${value}` : JSON.stringify(value);
+}
+
+function isPlain(value: Json | undefined): value is string | number {
+  return typeof value === 'string' || typeof value === 'number';
 }
 
 function cut(text: string): string {
