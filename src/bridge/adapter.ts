@@ -25,6 +25,14 @@ export interface ChatLimits {
   readonly bytes?: number;
 }
 
+/** How often a service may be asked what people write, in milliseconds between two looks. */
+export interface ChatPace {
+  /** After news. */
+  readonly busy: number;
+  /** Where nobody writes: the pause grows up to it. */
+  readonly quiet: number;
+}
+
 export interface PostOptions {
   /** Answers in this thread. */
   readonly thread?: string;
@@ -54,6 +62,7 @@ export interface ChatAdapter {
   /** The chat room, unique for the service; with `name` it names the ledger. No secrets. */
   readonly target: string;
   readonly limits: ChatLimits;
+  readonly pace: ChatPace;
   /**
    * Plain text as the service must be sent it, so that it is shown as it is: its markup escaped, code fences (```) kept.
    * Pure. Mentions are already broken when it comes here; the post itself must ask the service to ping nobody as well.
@@ -73,7 +82,7 @@ export interface ChatAdapter {
   readBack(key: string, sent: SentPost, signal?: AbortSignal): Promise<{ id: string } | 'absent' | 'unknown'>;
   /**
    * What people wrote after `cursor`; without one, nothing yet, and the cursor of now. It may wait some seconds for news or
-   * answer at once: between pages without news, the caller pauses.
+   * answer at once: between pages the caller pauses, as `pace` says.
    */
   readForward(cursor: string | undefined, signal?: AbortSignal): Promise<ChatPage>;
 }

@@ -20,6 +20,7 @@ function scripted(posts: readonly Outcome[], found: readonly ('found' | 'absent'
     name: 'scripted',
     target: 'x',
     limits: { characters: 100 },
+    pace: { busy: 0, quiet: 0 },
     escape: (text) => text,
     identity: () => Promise.resolve('me'),
     post(key, text) {

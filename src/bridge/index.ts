@@ -5,6 +5,7 @@ export {
   type ChatFault,
   type ChatLimits,
   type ChatMessage,
+  type ChatPace,
   type ChatPage,
   type PostOptions,
   type SentPost,

@@ -1,27 +1,29 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ChatError, type ChatAdapter, type ChatMessage } from './adapter.ts';
+import { ChatError, type ChatAdapter, type ChatMessage, type ChatPace } from './adapter.ts';
 import { pauseAfter } from './courier.ts';
 import type { Ledger } from './ledger.ts';
 
-/** Between two looks into a chat where nobody writes. */
-const LISTEN_PAUSE_MS = 1_000;
+/** The first pause before another look into a chat where nobody writes, in milliseconds; it doubles with each look. */
+const QUIET_PAUSE_MS = 1_000;
 
 export interface ListenOptions {
   readonly adapter: ChatAdapter;
-  readonly ledger: Ledger;
+  readonly ledger: Pick<Ledger, 'renew'>;
   /** How far the chat has been read. */
   readonly from: string | undefined;
   /** What a message does, at least once, in order. `again`: the bridge before may have come so far. */
   readonly hear: (message: ChatMessage, again: boolean) => Promise<void>;
   readonly stop: AbortSignal;
+  /** Waits, or returns early where the signal fires; for tests. */
+  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
 /** Reads what people write, from where it was read to, and hands it on; what ends it for good, ends the place as well. */
 export async function listen(options: ListenOptions, lost: AbortController): Promise<void> {
-  const { adapter, ledger, hear, stop } = options;
+  const { adapter, ledger, hear, stop, sleep = pause } = options;
   const ends = AbortSignal.any([lost.signal, stop]);
   let heard = options.from;
-  for (let failures = 0, again = true; !ends.aborted;) {
+  for (let failures = 0, quiet = 0, again = true; !ends.aborted;) {
     try {
       const { messages, cursor } = await adapter.readForward(heard, ends);
       for (const message of messages) await hear(message, again);
@@ -29,8 +31,9 @@ export async function listen(options: ListenOptions, lost: AbortController): Pro
       const news = heard === undefined || messages.length > 0;
       heard = cursor;
       if (news) await ledger.renew({ heard });
-      else await sleep(LISTEN_PAUSE_MS, ends);
+      quiet = news ? 0 : quiet + 1;
       failures = 0;
+      await sleep(lookAfter(adapter.pace, quiet), ends);
     } catch (error) {
       if (ends.aborted) return;
       if (!(error instanceof ChatError) || error.fault === 'refused') return lost.abort(error);
@@ -39,6 +42,12 @@ export async function listen(options: ListenOptions, lost: AbortController): Pro
   }
 }
 
-async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+/** The pause before the next look, after so many that brought nothing. */
+function lookAfter({ busy, quiet: most }: ChatPace, looks: number): number {
+  if (looks === 0) return busy;
+  return Math.min(most, Math.max(busy, QUIET_PAUSE_MS) * 2 ** Math.min(looks - 1, 10));
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal }).catch(() => undefined);
 }

@@ -50,6 +50,7 @@ export function adapterConformance<Chat extends FakeChat>(subject: AdapterSubjec
     it('says what it is, and who the bot is', async () => {
       expect(adapter.name).toBe(subject.name);
       expect(adapter.target).not.toBe('');
+      expect(adapter.pace.quiet).toBeGreaterThanOrEqual(Math.max(1, adapter.pace.busy));
       const me = await adapter.identity();
       await adapter.post(newKey(), 'hello');
       expect(chat.posts.at(-1)?.author).toBe(me);

@@ -108,7 +108,8 @@ describe.each<Service>(Object.values(services))('a room that $name mirrors', { t
       people: { [person]: { agent: 'jo', operator: 'operator:jo' }, [another]: { agent: 'ann', may: ['vote'] } },
     });
     const stop = new AbortController();
-    const adapter = await service.at(chat.url);
+    // At a service's own pace a test would wait for seconds.
+    const adapter = { ...(await service.at(chat.url)), pace: { busy: 0, quiet: 200 } };
     const options = { client: stack.client, room, adapter, people, intervalMs: 50, leaseSeconds: 2 };
     const ended = runBridge(options, stop.signal).catch(() => undefined);
     ends.push(async () => {

@@ -24,6 +24,8 @@ const DEFAULT_MAX_CHARACTERS = 4_000;
 const PAGE = 200;
 /** Pages that are read for one post in doubt. */
 const MAX_PAGES = 50;
+/** Its article names no limit; a quiet room is asked less often for courtesy, in milliseconds. */
+const QUIET_MS = 5_000;
 /** Whoever gets a post may act on it, but sends nothing on. */
 const MAX_HOPS = 1;
 
@@ -106,6 +108,7 @@ export function agentpubAdapter(options: AgentpubOptions): ChatAdapter {
     name: 'agentpub',
     target: room,
     limits: { characters: options.maxCharacters ?? DEFAULT_MAX_CHARACTERS },
+    pace: { busy: 0, quiet: QUIET_MS },
     escape: (text) => text,
     readBack,
 

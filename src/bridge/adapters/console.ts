@@ -12,6 +12,9 @@ export interface ConsoleOptions {
 /** Long enough for any text of a room; a terminal has no limit of its own. */
 const MAX_CHARACTERS = 100_000;
 
+/** Nothing is ever heard there. */
+const SILENT_MS = 60_000;
+
 /**
  * A terminal or a log file as a chat: it is told, and says nothing. A line that is written is there; what is not known to be
  * written cannot be looked for, so it is written again, marked.
@@ -22,6 +25,7 @@ export function consoleAdapter({ out = process.stdout, name = 'main' }: ConsoleO
     name: 'console',
     target: name,
     limits: { characters: MAX_CHARACTERS },
+    pace: { busy: SILENT_MS, quiet: SILENT_MS },
     escape: (text) => text,
     identity: () => Promise.resolve('console'),
     async post(_, text, { thread } = {}) {

@@ -45,6 +45,11 @@ const REFUSED: ReadonlySet<unknown> = new Set([
 /** https://discord.com/developers/docs/resources/message#message-object-message-types */
 const WORDS_OF_PEOPLE: ReadonlySet<number> = new Set([0, 19]);
 const REPLY = 19;
+/**
+ * "Rate limits should not be hard coded" (https://docs.discord.com/developers/topics/rate-limits): what its answers say is
+ * kept to; a quiet channel is asked less often for courtesy.
+ */
+const PACE = { busy: 0, quiet: 5_000 };
 /** Before every message. */
 const NONE = '0';
 
@@ -147,6 +152,7 @@ export async function discordAdapter(options: DiscordOptions): Promise<ChatAdapt
     name: 'discord',
     target: channel,
     limits: { characters: MAX_CHARACTERS },
+    pace: PACE,
     escape,
     identity,
 

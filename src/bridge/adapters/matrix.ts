@@ -23,6 +23,8 @@ const KEY_FIELD = 'synod.key';
 const MAX_BYTES = 30_000;
 /** How long the server may hold a `/sync` that has nothing to tell, in milliseconds. */
 const SYNC_WAIT_MS = 5_000;
+/** Between two of these, in milliseconds, where it had nothing to tell: a server that does not hold it is not stormed. */
+const QUIET_MS = 1_000;
 const PAGE = 100;
 /** Pages of history that are read for one post, or for what was said while nobody listened. */
 const MAX_PAGES = 10;
@@ -115,6 +117,7 @@ export function matrixAdapter(options: MatrixOptions): ChatAdapter {
     name: 'matrix',
     target: room,
     limits: { characters: MAX_BYTES, bytes: MAX_BYTES },
+    pace: { busy: 0, quiet: QUIET_MS },
     escape: (text) => text,
     identity,
 

@@ -24,6 +24,12 @@ const MAX_CHARACTERS = 4_000;
 const PAGE = 200;
 /** Pages that are read for one post in doubt, or for what was said while nobody listened. */
 const MAX_PAGES = 25;
+/**
+ * conversations.history and conversations.replies have tier 3 (https://docs.slack.dev/reference/methods/conversations.history):
+ * "50+ per minute" each (https://docs.slack.dev/apis/web-api/rate-limits), of which looks in doubt need some. An app that has
+ * one a minute is told so by `Retry-After`.
+ */
+const PACE = { busy: 1_500, quiet: 10_000 };
 /** Names the metadata that carries a post's key: https://docs.slack.dev/messaging/message-metadata */
 const EVENT_TYPE = 'synod_post';
 /** Before every message. */
@@ -179,6 +185,7 @@ export async function slackAdapter(options: SlackOptions): Promise<ChatAdapter> 
     name: 'slack',
     target: channel,
     limits: { characters: MAX_CHARACTERS },
+    pace: PACE,
     escape: (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'),
     identity,
 
