@@ -55,7 +55,7 @@ const WORDS: { readonly [type: string]: Words } = {
 
   'barrier.open': (field, { roster }) =>
     `${field('from')} opens the barrier ${field('phase')} for ${Array.isArray(roster) ? `${roster.length} agents` : field('roster')}`,
-  'barrier.checkin': (field) => `${field('from')} is through with ${field('phase')}`,
+  'barrier.checkin': (field) => `${field('from')} is at the barrier ${field('phase')}`,
   'barrier.accepted': (field) => `heard ${field('to')} about the barrier ${field('phase')}`,
   'barrier.waiting': (field) => `${field('to')} waits at ${field('phase')}`,
   'barrier.roster': (field, { roster }) =>
