@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { barrierMessages, type BarrierMessage } from '../envelope/barrier.ts';
+import { barrierMessages, rosterParts, type BarrierMessage } from '../envelope/barrier.ts';
 import { sha256Hex } from '../envelope/canonical.ts';
 import type { Envelope } from '../envelope/envelope.ts';
-import { MAX_ENVELOPE_BYTES } from '../envelope/limits.ts';
 import { SynodError } from '../envelope/refusal.ts';
 import { accepted, asError } from './channel.ts';
 import { compose } from './compose.ts';
@@ -42,11 +41,6 @@ export interface BarrierResult {
   readonly missing_count: number;
 }
 
-/** What an envelope needs beside its roster, at most. */
-const ENVELOPE_BYTES = 2_048;
-/** Quotes and comma around an id, which is ASCII. */
-const ID_BYTES = 3;
-
 const names = z.array(z.string()).default([]);
 const result = z.object({
   type: z.enum(['barrier.released', 'barrier.failed']),
@@ -68,21 +62,6 @@ const standing = z.object({
   arrived: names,
   dropped: names,
 });
-
-/** A roster in parts that fit into an envelope each. */
-export function partsOf(roster: readonly string[]): string[][] {
-  const parts: string[][] = [];
-  let bytes = Number.POSITIVE_INFINITY;
-  for (const member of roster) {
-    if (bytes + member.length + ID_BYTES > MAX_ENVELOPE_BYTES - ENVELOPE_BYTES) {
-      parts.push([]);
-      bytes = 0;
-    }
-    parts.at(-1)?.push(member);
-    bytes += member.length + ID_BYTES;
-  }
-  return parts;
-}
 
 /** One phase as one agent meets it. */
 export class Meeting {
@@ -127,7 +106,7 @@ export class Meeting {
 
   async #open(roster: readonly string[], options: BarrierOptions): Promise<void> {
     const { timeoutSeconds: timeout_seconds, fallback, quorum, linger_seconds: linger } = options;
-    const [first = [], ...rest] = partsOf(roster);
+    const [first = [], ...rest] = rosterParts(roster);
     const terms = { timeout_seconds, fallback, quorum };
     const opening = { roster: first, ...terms, more: rest.length > 0 };
     const [answer] = await this.#send('barrier.open', 'open', opening, linger);

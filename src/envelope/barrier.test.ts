@@ -1,18 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { barrierMessages } from '../envelope/barrier.ts';
-import { partsOf } from './barrier.ts';
-import { compose } from './compose.ts';
+import { compose } from '../client/compose.ts';
+import { barrierMessages, rosterParts } from './barrier.ts';
 
 const longest = Array.from({ length: 1_024 }, (_, i) => `${i}`.padEnd(128, 'm'));
 
 describe('a roster', () => {
   it('in parts is the whole, in its order', () => {
-    expect(partsOf(longest).flat()).toEqual(longest);
-    expect(partsOf(longest).length).toBeGreaterThan(9);
+    expect(rosterParts(longest).flat()).toEqual(longest);
+    expect(rosterParts(longest).length).toBeGreaterThan(9);
   });
 
   it('in parts fits into envelopes of the longest phase, agent and key', () => {
-    for (const roster of partsOf(longest)) {
+    for (const roster of rosterParts(longest)) {
       const fields = {
         phase: '日'.repeat(200),
         roster,
@@ -26,8 +25,8 @@ describe('a roster', () => {
     }
   });
 
-  it('that fits is one part, and none is none', () => {
-    expect(partsOf(['a', 'b'])).toEqual([['a', 'b']]);
-    expect(partsOf([])).toEqual([]);
+  it('that fits is one part, and none is a part without names, for its schema to refuse', () => {
+    expect(rosterParts(['a', 'b'])).toEqual([['a', 'b']]);
+    expect(rosterParts([])).toEqual([[]]);
   });
 });
