@@ -1,9 +1,6 @@
 import * as wf from '@temporalio/workflow';
 import type { Deadline } from '../src/protocols/protocol.ts';
 
-/** Waits of readers come and go: their timer may run out for nothing, which costs less than to cancel and restart it. */
-const READER = 'a reader waits';
-
 /**
  * The one timer of a workflow. A timer that is early is left to run out, and the next one is set then: a lease that is
  * renewed every minute so costs no timer each minute.
@@ -20,13 +17,12 @@ export class Alarm {
   set(deadline: Deadline | null, now: number): boolean {
     const running = this.#running?.deadline;
     if (!deadline) {
-      // A reader's timer runs out by itself; any other would wake the workflow for nothing much later.
-      const useless = running !== undefined && running.summary !== READER;
+      // A passing one runs out by itself; any other would wake the workflow for nothing much later.
+      const useless = running !== undefined && !running.passing;
       if (useless) this.cancel();
       return useless;
     }
-    if (running && running.at <= deadline.at && (running.summary === deadline.summary || running.summary === READER))
-      return false;
+    if (running && running.at <= deadline.at && (running.passing || running.summary === deadline.summary)) return false;
     this.cancel();
     const scope = new wf.CancellationScope();
     this.#running = { deadline, scope };

@@ -16,6 +16,8 @@ const MAX_EFFECTS = 50;
 const MAX_ROLLBACKS = 15;
 /** How long a run that hands over waits for signals under way, in milliseconds; the next run repeats what is left. */
 const SETTLE_MS = 5_000;
+/** A workflow task is done in so many milliseconds, also on a busy machine. */
+const CALM_MS = 300;
 
 /** What the courier needs of a host. */
 interface Sender {
@@ -35,6 +37,8 @@ const activities = wf.proxyActivities<SynodActivities>({ startToCloseTimeout: '3
 
 /** Carries out what the host leaves to be done: tells the room, signals workflows, runs effects. Nothing ever waits for it. */
 export class Courier {
+  /** Nothing is started any more: the next run does it. */
+  wrapping = false;
   readonly #sender: Sender;
   readonly #onEnded: () => void;
   readonly #room: string;
@@ -42,6 +46,8 @@ export class Courier {
   /** Taken from the mirror and not yet told. */
   #untold: LogEvent[] = [];
   #mirroring = false;
+  /** Until then the mirror pauses; undefined while it tells the room. */
+  #pausesUntil: number | undefined;
   #lastMirrored = Number.NEGATIVE_INFINITY;
   #started = 0;
   readonly #deliveringTo = new Set<string>();
@@ -57,6 +63,7 @@ export class Courier {
 
   /** Starts whatever is due and not under way; says whether that was anything. */
   dispatch(): boolean {
+    if (this.wrapping) return false;
     const before = this.#started;
     if (!this.#mirroring && this.#sender.mirror.pending > 0) this.#background(this.#mirror());
     for (const { to } of this.#sender.subscribers.outbox) {
@@ -74,6 +81,12 @@ export class Courier {
   get idle(): boolean {
     const { mirror, subscribers, effects } = this.#sender;
     return !this.#mirroring && mirror.pending === 0 && subscribers.outbox.length === 0 && effects.length === 0;
+  }
+
+  /** Nothing is under way that could end while this workflow task runs. */
+  calm(now: number): boolean {
+    const mirrors = this.#mirroring && (this.#pausesUntil === undefined || this.#pausesUntil - now < CALM_MS);
+    return !mirrors && this.#deliveringTo.size === 0 && this.#running.size === 0;
   }
 
   /** What the next run must tell again. */
@@ -98,9 +111,14 @@ export class Courier {
   async #mirror(): Promise<void> {
     this.#mirroring = true;
     try {
-      while (this.#sender.mirror.pending > 0) {
+      while (!this.wrapping && this.#sender.mirror.pending > 0) {
         const pause = this.#lastMirrored + MIRROR_INTERVAL_MS - Date.now();
-        if (pause > 0) await wf.sleep(pause, { summary: 'tells the room at most once a second' });
+        if (pause > 0) {
+          this.#pausesUntil = this.#lastMirrored + MIRROR_INTERVAL_MS;
+          await wf.sleep(pause, { summary: 'tells the room at most once a second' });
+          this.#pausesUntil = undefined;
+        }
+        if (this.wrapping) return;
         this.#lastMirrored = Date.now();
         this.#untold = this.#sender.mirror.take(this.#source, Date.now());
         await activities.synodPublish.executeWithOptions({ summary: `tells room ${this.#room}` }, [
@@ -132,7 +150,7 @@ export class Courier {
     const { subscribers } = this.#sender;
     try {
       for (;;) {
-        const delivery = subscribers.outbox.find((pending) => pending.to === to);
+        const delivery = this.wrapping ? undefined : subscribers.outbox.find((pending) => pending.to === to);
         if (!delivery) return;
         await wf.getExternalWorkflowHandle(to).signal('synod.reply', delivery.envelope);
         subscribers.delivered(delivery);

@@ -15,6 +15,12 @@ import { Courier } from './courier.ts';
 /** Past so many events a run hands over, before the server suggests it: a storm of signals goes on while it drains. */
 const MAX_HISTORY_EVENTS = 3_000;
 /**
+ * A run that should hand over serves on until nothing is under way, for so many milliseconds and events at most: what ends during its
+ * last workflow task makes the server refuse that task, and the whole history is replayed while everyone waits.
+ */
+const CALM_DOWN_MS = 2_000;
+const CALM_DOWN_EVENTS = 200;
+/**
  * What is written where a workflow task has nothing to do. One that leaves no event is taken together with the next at a
  * replay, and what came with it is then handled after the next one's update and at its time (temporalio/sdk-rust#1146).
  */
@@ -127,14 +133,20 @@ function register<S, M extends Base>(host: Host<S, M>, protocol: Protocol<S, M>,
 /** Serves until the workflow has ended, or its history has grown enough. */
 async function serve<S, M extends Base>(host: Host<S, M>, courier: Courier, run: Run): Promise<void> {
   const alarm = new Alarm(() => (run.dirty = true));
+  let last: { readonly at: number; readonly events: number } | undefined;
   for (;;) {
     run.dirty = false;
     const now = Date.now();
     host.tick(now);
+    const { continueAsNewSuggested, historyLength } = wf.workflowInfo();
+    courier.wrapping = continueAsNewSuggested || historyLength > MAX_HISTORY_EVENTS;
     const dispatched = courier.dispatch();
     wf.setCurrentDetails(host.details());
-    const { continueAsNewSuggested, historyLength } = wf.workflowInfo();
-    if (host.phase(now) !== 'running' || continueAsNewSuggested || historyLength > MAX_HISTORY_EVENTS) break;
+    if (host.phase(now) !== 'running') break;
+    if (courier.wrapping) {
+      last ??= { at: now + CALM_DOWN_MS, events: historyLength + CALM_DOWN_EVENTS };
+      if (courier.calm(now) || now >= last.at || historyLength >= last.events) break;
+    }
     const acted = [dispatched, alarm.set(host.nextDeadline(), now), run.answered].includes(true);
     if (!acted) wf.upsertMemo({ [NOTHING_DONE]: historyLength });
     run.answered = false;
@@ -168,6 +180,7 @@ async function leave<S, M extends Base>(
       'closed' satisfies RefusalCode,
     );
   }
+  courier.wrapping = false;
   for (let saidAll = false; !saidAll;) {
     run.dirty = false;
     courier.dispatch();

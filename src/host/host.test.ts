@@ -117,7 +117,7 @@ describe('deadlines', () => {
     const host = toyHost();
     say(host, 'alarm', { at: 7_000 });
     host.receive({ agents: ['ann'], after: -1, wait_seconds: 5, limit: 1 }, 0, () => undefined);
-    expect(host.nextDeadline()).toEqual({ at: 5_000, summary: 'a reader waits' });
+    expect(host.nextDeadline()).toEqual({ at: 5_000, summary: 'a reader waits', passing: true });
     host.tick(5_000);
     expect(host.nextDeadline()).toEqual({ at: 7_000, summary: 'an alarm' });
   });

@@ -104,9 +104,9 @@ export class Host<S, M extends Base> {
   /** When `tick` is due next, and what for. */
   nextDeadline(): Deadline | null {
     const waits = this.#waits.nextDeadline();
-    const candidates = [
+    const candidates: (Deadline | null)[] = [
       this.#core.protocol.nextDeadline(this.#core.state),
-      waits === null ? null : { at: waits, summary: 'a reader waits' },
+      waits === null ? null : { at: waits, summary: 'a reader waits', passing: true },
       this.#closing(),
     ];
     return candidates.reduce((first, next) => (next && (!first || next.at < first.at) ? next : first), null);

@@ -70,6 +70,8 @@ export interface Deadline {
   readonly at: number;
   /** One line that says what the timer is for. */
   readonly summary: string;
+  /** Such deadlines come and go with many messages: a timer for one may run out for nothing, which costs less than to cancel and restart it. */
+  readonly passing?: true;
 }
 
 /** What a protocol may know of its surroundings. */

@@ -1,6 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { failedTasksOf, runsOf } from '../support/history.ts';
+import { createActivities } from '../../activities/index.ts';
+import { count, failedTasksOf, runsOf } from '../support/history.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { retried, say, Wire, type Envelope } from '../support/wire.ts';
 
@@ -10,11 +11,23 @@ const SENDERS = 6;
 const READERS = 3;
 const POSTS_A_SENDER = 60;
 
+/** The room is not told of what these lock managers say until their gate is opened. */
+const gates = new Map<string, Promise<void>>();
+const activities = createActivities();
+
 let stack: Stack;
 let clients: Client[];
 
 beforeAll(async () => {
   stack = await startStack({
+    worker: {
+      activities: {
+        synodPublish: async (input: Parameters<typeof activities.synodPublish>[0]) => {
+          await gates.get(input.publication.source);
+          await activities.synodPublish(input);
+        },
+      },
+    },
     server: { extraArgs: ['--dynamic-config-value', `limit.historyCount.suggestContinueAsNew=${SUGGESTED_EVENTS}`] },
   });
   clients = await Promise.all(Array.from({ length: SENDERS + READERS }, () => stack.connect()));
@@ -138,5 +151,47 @@ describe('a task that hands over', () => {
     const log = await retried(() => task.log());
     expect(log.map(({ seq }) => seq)).toEqual(log.map((_, i) => i + 1));
     expect(log.filter(({ envelope }) => envelope.type === 'task.ack')).toHaveLength(1);
+  });
+});
+
+describe('a lock manager that should hand over', { timeout: 120_000 }, () => {
+  /** Takes and frees a lock until the history of its first run is long enough to be handed over; nobody is told meanwhile. */
+  async function busy(room: string): Promise<{ wire: Wire; cycle: () => Promise<void>; open: () => void }> {
+    const wire = Wire.locks(stack.client, room);
+    let open: () => void = () => undefined;
+    gates.set(wire.workflowId, new Promise((resolve) => (open = resolve)));
+    const cycle = async () => {
+      const request = say('lock.request', 'ann', { resources: ['x'], lock_type: 'exclusive' });
+      const [grant] = await retried(() => wire.ask(request));
+      await retried(() => wire.ask(say('lock.release', 'ann', { lock_id: grant?.['lock_id'] })));
+    };
+    await cycle();
+    const long = async () => (await stack.client.workflow.getHandle(wire.workflowId).describe()).historyLength;
+    while ((await long()) <= SUGGESTED_EVENTS + 10 && (await runsOf(stack.client, wire.workflowId)).length === 1)
+      await cycle();
+    return { wire, cycle, open };
+  }
+
+  it('serves on while something is under way, and does so once that has ended', async () => {
+    const { wire, open } = await busy('calm');
+    const [before, ...others] = await runsOf(stack.client, wire.workflowId);
+    expect(others).toEqual([]);
+    // A lock that is taken and freed costs no timer of its own.
+    expect(count(before ? [before] : [], 'timerStartedEventAttributes')).toBe(1);
+    expect(count(before ? [before] : [], 'timerCanceledEventAttributes')).toBe(0);
+    open();
+    const handed = async () => (await runsOf(stack.client, wire.workflowId)).length;
+    await expect.poll(handed, { timeout: 20_000 }).toBe(2);
+    expect(failedTasksOf(await runsOf(stack.client, wire.workflowId))).toEqual({});
+  });
+
+  it('does so in the end whatever is under way', async () => {
+    const { wire, cycle, open } = await busy('restless');
+    const handed = async () => (await runsOf(stack.client, wire.workflowId)).length > 1;
+    for (let cycles = 0; !(await handed()); cycles++) {
+      expect(cycles).toBeLessThan(1_000);
+      await cycle();
+    }
+    open();
   });
 });

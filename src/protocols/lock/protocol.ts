@@ -54,8 +54,7 @@ export const lockManager: Protocol<LockState, LockMessage> = {
 
   nextDeadline({ waits, ends }) {
     const at = Math.min(waits.first()?.[0].at ?? Infinity, ends.first()?.[0].at ?? Infinity);
-    // One summary for all: the timer of another lock may run out for nothing, which costs less than a new one.
-    return at === Infinity ? null : { at, summary: 'a wait, a lease or a rollback ends' };
+    return at === Infinity ? null : { at, summary: 'a wait, a lease or a rollback ends', passing: true };
   },
 
   view: viewOf,

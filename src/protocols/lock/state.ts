@@ -113,10 +113,7 @@ export class LockState implements Parts, Indexes {
   }
 
   with(changes: Partial<Parts & Indexes>): LockState {
-    const { prefix, issued, token, locks, bytes, past: memory, effects } = this;
-    const { queue, holders, waits, ends, owned, unstarted } = this;
-    const parts = { prefix, issued, token, locks, bytes, past: memory, effects };
-    return new LockState({ ...parts, queue, holders, waits, ends, owned, unstarted, ...changes });
+    return Object.assign(new LockState(this), changes);
   }
 
   /** With a lock that is new. */
