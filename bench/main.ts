@@ -172,24 +172,31 @@ const run: Record<Name, (bench: Bench) => Promise<Section>> = {
     const sizes: Record<string, Omit<LockLoad, 'seconds'>> = {
       'lock-alone': { processes: 1, agents: 1, shared: false },
       'lock-64': { processes: 1, agents: 64, shared: false },
-      'lock-64-of-16': { processes: 16, agents: 4, shared: false },
-      'lock-64-hub': { processes: 16, agents: 4, shared: false, hub: { url, token } },
+      'lock-64-of-16': { processes: 16, agents: 64, shared: false },
+      'lock-64-hub': { processes: 16, agents: 64, shared: false, hub: { url, token } },
       'lock-one-50': { processes: 1, agents: 50, shared: true },
       // A hand-over among few and among many, by as many processes.
-      'lock-one-8-of-8': { processes: 8, agents: 1, shared: true },
-      'lock-one-1000-of-8': { processes: 8, agents: 125, shared: true },
+      'lock-one-10-of-8': { processes: 8, agents: 10, shared: true },
+      'lock-one-1000-of-8': { processes: 8, agents: 1_000, shared: true },
     };
     const loads: Record<string, Load> = {};
     for (const [name, size] of Object.entries(sizes))
       loads[name] = told(name, await lockLoad(site, crew, { ...size, seconds }));
     await gateway.stop();
     const rate = (name: string) => loads[name]?.per_second ?? Number.NaN;
-    return { loads, figures: { hand_over_ratio_1000_to_8: rate('lock-one-8-of-8') / rate('lock-one-1000-of-8') } };
+    return {
+      loads,
+      figures: {
+        hand_over_ms_10: 1000 / rate('lock-one-10-of-8'),
+        hand_over_ms_1000: 1000 / rate('lock-one-1000-of-8'),
+        hand_over_ratio_1000_to_10: rate('lock-one-10-of-8') / rate('lock-one-1000-of-8'),
+      },
+    };
   },
 
   // Side by side: rounds of each in turn, so that what else the machine does falls on all of them.
   bridge: async ({ site, crew, quick }) => {
-    const load = { seconds: quick ? 4 : 12, processes: 2, agents: 16, shared: false };
+    const load = { seconds: quick ? 4 : 12, processes: 2, agents: 32, shared: false };
     const rounds: Record<string, Load[]> = {};
     for (let round = 0; round < (quick ? 2 : 5); round++) {
       for (const [name, beside] of Object.entries(besides(site))) {

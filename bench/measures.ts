@@ -37,7 +37,8 @@ export async function bareLoad(
   await site.client.workflow.start('bare', { workflowId, taskQueue: 'bare' });
   const maxOps = Math.floor(MAX_BARE_UPDATES / processes);
   const order: Order = { kind: 'bare', address: site.server.address, workflowId, seconds, maxOps };
-  return await loadOf(site, workflowId, await crew.run(Array.from({ length: processes }, () => order)), 1);
+  const outcomes = await crew.run(Array.from({ length: processes }, () => order));
+  return await loadOf(site, workflowId, outcomes, processes);
 }
 
 export async function postLoad(
@@ -50,13 +51,13 @@ export async function postLoad(
   const orders = Array.from({ length: processes }, (_, i): Order => {
     return { kind: 'post', address: site.server.address, room, name: `p${i}`, maxOps: MAX_OPS, ...each };
   });
-  return await loadOf(site, workflowIdOf(room, 'room'), await crew.run(orders), load.agents);
+  return await loadOf(site, workflowIdOf(room, 'room'), await crew.run(orders), processes * load.agents);
 }
 
 export interface LockLoad {
   readonly seconds: number;
   readonly processes: number;
-  /** Of each process. */
+  /** Of all processes, spread over them. */
   readonly agents: number;
   /** All want one lock; otherwise each has its own. */
   readonly shared: boolean;
@@ -67,7 +68,7 @@ export interface LockLoad {
 export async function lockLoad(
   site: Site,
   crew: Crew,
-  { processes, ...each }: LockLoad,
+  { processes, agents, ...each }: LockLoad,
   beside: (room: string) => Promise<() => Promise<void>> = () => Promise.resolve(() => Promise.resolve()),
 ): Promise<Load> {
   const room = unique('locks');
@@ -81,9 +82,18 @@ export async function lockLoad(
   const end = await beside(room);
   try {
     const orders = Array.from({ length: processes }, (_, i): Order => {
-      return { kind: 'lock', address: site.server.address, room, name: `p${i}`, maxOps: MAX_OPS, ...each };
+      const share = Math.floor(((i + 1) * agents) / processes) - Math.floor((i * agents) / processes);
+      return {
+        kind: 'lock',
+        address: site.server.address,
+        room,
+        name: `p${i}`,
+        agents: share,
+        maxOps: MAX_OPS,
+        ...each,
+      };
     });
-    return await loadOf(site, workflowIdOf(room, 'locks'), await crew.run(orders), each.agents);
+    return await loadOf(site, workflowIdOf(room, 'locks'), await crew.run(orders), agents);
   } finally {
     await end();
   }
@@ -144,7 +154,7 @@ async function loadOf(site: Site, workflowId: string, outcomes: readonly Outcome
   const { events, runs } = await eventsOf(site, workflowId);
   return {
     processes: outcomes.length,
-    agents: agents * outcomes.length,
+    agents,
     ops: latencies.length,
     per_second: outcomes.reduce((sum, outcome) => sum + outcome.latencies.length / outcome.seconds, 0),
     p50_ms: quantile(latencies, 0.5),

@@ -1,15 +1,23 @@
 import type { Hub } from '../client/hub.ts';
-import { lockTarget } from '../client/locks/shards.ts';
+import { lockTarget, shardCount } from '../client/locks/shards.ts';
 import { locksTarget } from '../client/targets.ts';
 import type { Target } from '../envelope/address.ts';
 import type { LockMessage } from '../envelope/lock.ts';
-import { shardOfLock } from '../envelope/shards.ts';
+import { SynodError } from '../envelope/refusal.ts';
+import { lockManagerId, shardOfLock } from '../envelope/shards.ts';
 
 /**
  * The lock manager that a message is for, where a room has several: a request's resources tell, and later the lock's id.
- * @throws SynodError `invalid_envelope` where the resources do not share one.
+ * @throws SynodError `invalid_envelope` where the resources do not share one, or where nothing in the message tells.
  */
 export async function lockRoute(hub: Hub, room: string, message: LockMessage): Promise<Target> {
   if (message.type === 'lock.request') return await lockTarget(hub, room, message.resources);
-  return locksTarget(room, message.lock_id === undefined ? undefined : shardOfLock(message.lock_id));
+  if (message.lock_id !== undefined) return locksTarget(room, shardOfLock(message.lock_id));
+  const count = await shardCount(hub, room);
+  if (count === 1) return locksTarget(room);
+  throw new SynodError(
+    'invalid_envelope',
+    `request does not tell which of the ${count} shards of ${lockManagerId(room)} it went to: cancel by lock_id; ` +
+      'sent again under its idempotency_key, the request is answered with that',
+  );
 }

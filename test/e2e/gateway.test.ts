@@ -120,6 +120,16 @@ describe('a lock', () => {
     expect(idOf(held)).toMatch(/^l-\d-\d+$/);
     const released = await say(operator, 'shards', { type: 'lock.release', lock_id: idOf(held) });
     expect(released).toMatchObject({ status: 201, replies: [{ type: 'lock.released' }] });
+    // A request's key tells no shard; the request itself, sent again, tells the id that does.
+    const mine = { ...lock, idempotency_key: 'mine' };
+    await say(operator, 'shards', mine);
+    expect(await say(operator, 'shards', { type: 'lock.cancel', request: 'mine' })).toMatchObject({
+      status: 400,
+      error: { code: 'invalid_envelope', message: expect.stringContaining('cancel by lock_id') as string },
+    });
+    const again = await say(operator, 'shards', mine);
+    const cancelled = await say(operator, 'shards', { type: 'lock.cancel', lock_id: idOf(again) });
+    expect(cancelled).toMatchObject({ status: 201, replies: [{ type: 'lock.released' }] });
   });
 });
 

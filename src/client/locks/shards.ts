@@ -11,8 +11,8 @@ type Config = { readonly [key: string]: Json };
 const shown = z.object({ config: z.record(z.string(), json) });
 const shards = z.number().int().min(1);
 
-/** How the locks of each room are configured, asked once: the number of shards is fixed when they are started. */
-const known = new WeakMap<Hub, Map<string, Promise<Config>>>();
+/** How the locks of each room are configured, asked once they are started: from then on the number of shards is fixed. */
+const known = new WeakMap<Hub, Map<string, Promise<Config | undefined>>>();
 
 /**
  * Where a request for some resources goes: the room's lock manager, or the shard that they share.
@@ -20,7 +20,7 @@ const known = new WeakMap<Hub, Map<string, Promise<Config>>>();
  */
 export async function lockTarget(hub: Hub, room: string, resources: readonly string[]): Promise<Target> {
   const config = await configOf(hub, room);
-  const count = shards.catch(1).parse(config['shards']);
+  const count = countOf(config);
   if (count === 1) return locksTarget(room);
   const [shard = 0, ...others] = new Set(resources.map((resource) => shardOf(resource, count)));
   if (others.length === 0) return locksTarget(room, shard, config);
@@ -31,22 +31,36 @@ export async function lockTarget(hub: Hub, room: string, resources: readonly str
   );
 }
 
+/** Over how many lock managers a room's locks are spread. */
+export async function shardCount(hub: Hub, room: string): Promise<number> {
+  return countOf(await configOf(hub, room));
+}
+
+function countOf(config: Config): number {
+  return shards.catch(1).parse(config['shards']);
+}
+
 /** What was known of a room's locks may be old. */
 export function forgetLocks(hub: Hub, room: string): void {
   known.get(hub)?.delete(room);
 }
 
 async function configOf(hub: Hub, room: string): Promise<Config> {
-  const rooms = known.get(hub) ?? new Map<string, Promise<Config>>();
+  const rooms = known.get(hub) ?? new Map<string, Promise<Config | undefined>>();
   known.set(hub, rooms);
   const asked = rooms.get(room) ?? ask(hub, room);
   rooms.set(room, asked);
-  // What failed is asked again.
-  asked.catch(() => rooms.delete(room));
-  return await asked;
+  let config: Config | undefined;
+  try {
+    config = await asked;
+    return config ?? {};
+  } finally {
+    // What failed, or is not started yet, is asked again.
+    if (!config && rooms.get(room) === asked) rooms.delete(room);
+  }
 }
 
-async function ask(hub: Hub, room: string): Promise<Config> {
+async function ask(hub: Hub, room: string): Promise<Config | undefined> {
   const view = await hub.view(lockManagerId(room));
-  return view ? shown.parse(view).config : {};
+  return view && shown.parse(view).config;
 }
