@@ -72,7 +72,8 @@ const enclosing = new wf.AsyncLocalStorage<readonly Claim[]>();
  * do not stand in its way, and two branches that ask for the same set share one lock.
  *
  * Who waits in vain for `waitSeconds` loses all locks of this agent in the room, and asks again after a pause, at most three
- * times. Where that has cost it a lock that an outer body holds, the outer `withLock` throws `LockLost`: ask for all at once.
+ * times. Where that has cost it a lock that an outer body holds, it throws at once, and so does the outer `withLock`: that
+ * `LockDenied`, or, from a body that goes on, `LockLost`. Ask for all at once.
  * @throws LockDenied where they were not granted, at last; LockLost where they were lost; ApplicationFailure `invalid_envelope`
  * naming the field.
  * @example

@@ -1,11 +1,12 @@
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Client, type WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { shardOf } from '../../src/envelope/shards.ts';
 import type { LockOptions } from '../../src/workflow/index.ts';
 import { usersBundle } from '../support/bundle.ts';
 import { startTimeSkipping } from '../support/timeSkipping.ts';
 import { failing, say, Wire, type Envelope } from '../support/wire.ts';
-import type { crowd, denied, holder, nested, renewing, thrower, unanswered } from '../users/workflows.ts';
+import type { crowd, denied, greedy, holder, nested, renewing, thrower, unanswered } from '../users/workflows.ts';
 
 // Time passes only in `env.sleep`: where a result is awaited with nothing else under way, this server skips to the end of all
 // workflows, the lock manager's too.
@@ -196,6 +197,31 @@ describe('withLock', () => {
     await handle.result();
   });
 
+  it('is lost where more is waited for in vain inside it, also to a body that goes on', async () => {
+    const handle = await hold('greedy', 'a', 0);
+    await grantsOf('greedy', 1);
+    for (const [goesOn, type] of [
+      [false, 'LockDenied'],
+      [true, 'LockLost'],
+    ] as const) {
+      const stuck = client.workflow.execute<typeof greedy>('greedy', {
+        workflowId: `greedy ${type}`,
+        taskQueue: 'synod',
+        args: ['own', 'report', options('greedy', { waitSeconds: 2, agent: type }), goesOn],
+      });
+      const failure = failing(stuck);
+      await managerOf('greedy').until((said) => said.type === 'lock.queued' && said.to === type);
+      await env.sleep('5 s');
+      expect((await failure).type).toBe(type);
+    }
+    await handle.signal('go');
+    await handle.result();
+    // Each once, and never again.
+    const log = (await managerOf('greedy').log()).map(({ envelope }) => envelope);
+    expect(log.filter(({ type }) => type === 'lock.denied')).toHaveLength(2);
+    expect(await managerOf('greedy').view()).toMatchObject({ held: 0, waiting: 0 });
+  });
+
   it('is refused a bad field, by its name', async () => {
     const started = client.workflow.execute<typeof denied>('denied', {
       workflowId: 'bad lock',
@@ -205,6 +231,21 @@ describe('withLock', () => {
     const failure = await failing(started);
     expect(failure.type).toBe('invalid_envelope');
     expect(failure.message).toContain('lease_seconds');
+  });
+
+  it('asks the shard that its resources share, and is refused where they share none', async () => {
+    const shards = 3;
+    const { lockId } = await (await hold('spread', 'a', 1, { shards })).result();
+    expect(lockId).toBe(`l-${shardOf('report', shards)}-1`);
+    expect(shardOf('a', shards)).not.toBe(shardOf('b', shards));
+    const apart = client.workflow.execute<typeof nested>('nested', {
+      workflowId: 'apart',
+      taskQueue: 'synod',
+      args: [options('spread', { shards })],
+    });
+    const failure = await failing(apart);
+    expect(failure.type).toBe('invalid_envelope');
+    expect(failure.message).toContain('{tag}');
   });
 
   it('asks again where the answer was lost', async () => {

@@ -49,6 +49,17 @@ export async function nested(options: LockOptions): Promise<Record<string, strin
   });
 }
 
+/** Wants another lock inside a lock; denied it, it may go on as if nothing were. */
+export async function greedy(resource: string, other: string, options: LockOptions, goesOn: boolean): Promise<void> {
+  await withLock([resource], options, async () => {
+    try {
+      await withLock([other], options, async () => undefined);
+    } catch (error) {
+      if (!goesOn) throw error;
+    }
+  });
+}
+
 /** Tells why it was denied, and how long it has tried. */
 export async function denied(resource: string, options: LockOptions): Promise<{ reason: string; ms: number }> {
   const from = Date.now();
