@@ -76,7 +76,9 @@ export function readRaw(raw: unknown): Record<string, unknown> | Refusal {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw))
     return refusal('invalid_envelope', 'envelope must be a JSON object');
   if (!isJson(raw, MAX_JSON_DEPTH)) {
-    return refusal('invalid_envelope', `envelope must be JSON, at most ${MAX_JSON_DEPTH} levels deep`);
+    const [field, value] = Object.entries(raw).find(([, each]) => !isJson(each, MAX_JSON_DEPTH - 1)) ?? ['envelope'];
+    const needed = typeof value === 'number' ? 'a finite number' : `JSON, at most ${MAX_JSON_DEPTH} levels deep`;
+    return refusal('invalid_envelope', `${field.slice(0, 64)} must be ${needed}`);
   }
   if (!fitsBytes(JSON.stringify(raw), MAX_ENVELOPE_BYTES)) {
     return refusal('over_limit', `envelope is larger than ${MAX_ENVELOPE_BYTES} bytes of JSON`);

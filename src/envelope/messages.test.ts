@@ -135,6 +135,17 @@ describe('a raw value', () => {
     expect(readRaw(raw)).toEqual({ code: 'invalid_envelope', reason: 'envelope must be a JSON object' });
   });
 
+  it.each([
+    ['wait_seconds', Number.NaN, 'a finite number'],
+    ['lease_seconds', Infinity, 'a finite number'],
+    ['input', undefined, 'JSON, at most 64 levels deep'],
+    ['input', { at: [new Date(0)] }, 'JSON, at most 64 levels deep'],
+    ['result', 1n, 'JSON, at most 64 levels deep'],
+  ])('names the field that is no JSON: %s %s', (field, value, needed) => {
+    const reason = `${field} must be ${needed}`;
+    expect(readRaw({ type: 'task.claim', [field]: value })).toEqual({ code: 'invalid_envelope', reason });
+  });
+
   it.each([Number.NaN, Infinity, undefined, new Date(0), new Map(), () => 0, 1n, Symbol('s')])(
     'holding %s is no JSON',
     (value) => {
