@@ -30,7 +30,8 @@ export class Hub {
   /** This process, as a reader. */
   readonly reader = `reader-${randomUUID()}`;
   readonly #channels = new Map<string, Channel>();
-  readonly #readers = new Map<string, Reader>();
+  readonly #readers = new Map<string, readonly Reader[]>();
+  #named = 0;
   readonly #looks = new Map<string, Shared<PublicState | undefined>>();
   readonly #observers = new Set<OnRetry>();
   readonly #closing = new AbortController();
@@ -71,7 +72,7 @@ export class Hub {
     try {
       const answers = await channel.send(message);
       // A reader that waits for a workflow to be there need wait no longer.
-      this.#readers.get(workflowId)?.hurry();
+      for (const reader of this.#readers.get(workflowId) ?? []) reader.hurry();
       return answers;
     } finally {
       // A process meets many tasks; a channel is only worth keeping while it has something to carry.
@@ -79,13 +80,18 @@ export class Hub {
     }
   }
 
+  /** Who listens to a workflow for this process: one reader, and more where it has more listeners than one may read for. */
   readerOf(workflowId: string): Reader {
-    const known = this.#readers.get(workflowId);
-    if (known) return known;
-    const reader = new Reader(this.#transport, workflowId, this.reader, this.#closing.signal, () =>
-      this.#readers.delete(workflowId),
-    );
-    this.#readers.set(workflowId, reader);
+    const known = this.#readers.get(workflowId) ?? [];
+    const free = known.find((reader) => reader.hasRoom);
+    if (free) return free;
+    const name = known.length === 0 ? this.reader : `${this.reader}:${(this.#named += 1)}`;
+    const reader = new Reader(this.#transport, workflowId, name, this.#closing.signal, () => {
+      const left = (this.#readers.get(workflowId) ?? []).filter((other) => other !== reader);
+      if (left.length > 0) this.#readers.set(workflowId, left);
+      else this.#readers.delete(workflowId);
+    });
+    this.#readers.set(workflowId, [...known, reader]);
     return reader;
   }
 
@@ -177,7 +183,8 @@ export class Hub {
 
   #retried(about: Parameters<OnRetry>[0]): void {
     const fault = classify(about.error);
-    if (fault.kind === 'retry' && fault.crowded) this.#readers.get(about.workflowId)?.crowd();
+    if (fault.kind === 'retry' && fault.crowded)
+      for (const reader of this.#readers.get(about.workflowId) ?? []) reader.crowd();
     if (about.attempt === TELLING_ATTEMPT) {
       process.emitWarning(
         `synod: still trying to reach ${about.workflowId}: ${String(about.error)}; is the server up, and a worker?`,

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { EVERYONE, type LogEvent, type Received } from '../envelope/calls.ts';
 import type { Envelope } from '../envelope/envelope.ts';
-import { MAX_RECEIVE_EVENTS, MAX_WAIT_SECONDS } from '../envelope/limits.ts';
+import { MAX_RECEIVE_AGENTS, MAX_RECEIVE_EVENTS, MAX_WAIT_SECONDS } from '../envelope/limits.ts';
 import { classify } from './faults.ts';
 import { backoff, jittered, pause } from './timing.ts';
 import type { Transport } from './transport.ts';
@@ -59,6 +59,11 @@ export class Reader {
     this.#closed = closed;
     closed.addEventListener('abort', () => this.#interrupt.abort(), { once: true });
     this.#onIdle = onIdle;
+  }
+
+  /** Whether it can read for one more. */
+  get hasRoom(): boolean {
+    return this.#cursors.size < MAX_RECEIVE_AGENTS;
   }
 
   /** Reads for a listener from `after` on (-1: from now on), until the returned function is called. */

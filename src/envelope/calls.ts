@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { envelopeLike, message, type Envelope } from './envelope.ts';
 import { agentId, json, roomName, text, whole } from './fields.ts';
-import { MAX_RECEIVE_EVENTS, MAX_WAIT_SECONDS } from './limits.ts';
+import { MAX_RECEIVE_AGENTS, MAX_RECEIVE_EVENTS, MAX_WAIT_SECONDS } from './limits.ts';
 
 /** Reads everything, also what is addressed to one agent: for mirrors and operators. No agent id can be it. */
 export const EVERYONE = '*';
@@ -10,7 +10,9 @@ export const EVERYONE = '*';
 export const receiveArgs = z.object({
   /** One process; a new call of the same reader ends its older one. */
   reader: text.min(1).max(128).optional(),
-  agents: z.array(z.union([agentId, z.literal(EVERYONE)], { error: 'must be an agent id' })).max(1_024),
+  agents: z
+    .array(z.union([agentId, z.literal(EVERYONE)], { error: 'must be an agent id' }))
+    .max(MAX_RECEIVE_AGENTS, `must hold at most ${MAX_RECEIVE_AGENTS} agents`),
   /** Only events of these types; absent: of all. Who waits for a grant need not wake at what every other waiter says. */
   types: z.array(text.min(1).max(128)).min(1).max(64).optional(),
   /** The last `seq` already read; 0 from the start, -1 from now on. */

@@ -36,6 +36,8 @@ export const MAX_MIRROR_BYTES = 192 * KIB;
 /** A `receive` waits at most this long, in seconds, and returns at most so many events. */
 export const MAX_WAIT_SECONDS = 20;
 export const MAX_RECEIVE_EVENTS = 200;
+/** Agents for whom one `receive` reads. */
+export const MAX_RECEIVE_AGENTS = 1_024;
 /** Waits held at once on a workflow: Temporal allows 10 updates in flight unless its server is configured for more. */
 export const DEFAULT_MAX_WAITS = 3;
 
