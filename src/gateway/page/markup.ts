@@ -39,7 +39,7 @@ h1 { font-size: 1.4rem; } h2 { font-size: 1rem; margin: 0 0 .5rem; }
 form { display: flex; flex-wrap: wrap; gap: .75rem; align-items: end; }
 label { display: grid; gap: .2rem; } input, button { font: inherit; padding: .4rem .6rem; }
 [hidden] { display: none; }
-main { display: grid; gap: 1rem; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); grid-template-areas: "held log" "open log"; align-items: start; }
+main { display: grid; gap: 1rem; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); grid-template-areas: "held log" "open log"; grid-template-rows: auto 1fr; align-items: start; }
 section { border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; min-width: 0; }
 section.log { grid-area: log; }
 ul, ol { list-style: none; margin: 0; padding: 0; }
@@ -47,5 +47,5 @@ li { padding: .3rem 0; border-top: 1px solid var(--line); overflow-wrap: anywher
 li:first-child { border-top: 0; }
 #log { max-height: 75vh; overflow-y: auto; }
 .who { font-weight: 600; } .dim { opacity: .7; font-size: .875em; }
-@media (max-width: 45rem) { main { grid-template-columns: minmax(0, 1fr); grid-template-areas: "held" "open" "log"; } #log { max-height: none; } }
+@media (max-width: 45rem) { main { grid-template-columns: minmax(0, 1fr); grid-template-areas: "held" "open" "log"; grid-template-rows: auto; } #log { max-height: none; } }
 `;
