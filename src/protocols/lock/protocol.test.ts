@@ -48,6 +48,13 @@ describe('several resources', () => {
     expect(locks.of('a').holders).toEqual(['bob']);
     expect(locks.of('b').holders).toEqual(['bob']);
   });
+
+  it('are each of them once, in the order of their code units, however often and in whatever order they are named', () => {
+    const locks = new LockDrive();
+    expect(locks.ask('ann', 'exclusive', 'b+a+B+a')).toEqual(['granted ann l-1 B:1 a:1 b:1']);
+    expect(locks.ask('ann', 'exclusive', 'a+b+B')).toEqual(['granted ann l-1 B:1 a:1 b:1']);
+    expect(locks.of('a').holders).toEqual(['ann']);
+  });
 });
 
 describe('the turn', () => {
