@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { brokenProtocols as brokenBarriers } from '../../src/protocols/barrier/broken.fixture.ts';
+import { brokenLedgers } from '../../src/protocols/bridge/broken.fixture.ts';
 import { brokenProtocols as brokenDecisions } from '../../src/protocols/quorum/broken.fixture.ts';
 import { brokenProtocols } from '../../src/protocols/task-lease/broken.fixture.ts';
 import { brokenProtocols as brokenElections } from '../../src/protocols/election/broken.fixture.ts';
 import { explore, type Scope } from './explore.ts';
+import { ledgerScope } from './scopes/chatLedger.ts';
 import { electionScope } from './scopes/election.ts';
 import { barrierScope } from './scopes/barrier.ts';
 import { quorumScope } from './scopes/quorum.ts';
@@ -112,5 +114,25 @@ describe('a barrier', { timeout: 120_000 }, () => {
   it.each(brokenBarriers.filter(({ name }) => !/millisecond/.test(name)))('is caught with $name', (broken) => {
     const { examples } = explore(barrierScope('broken', 4, 'proceed', broken.protocol), few);
     expect(examples.map(({ property }) => property)).toContain(broken.breaks);
+  });
+});
+
+describe('the ledger of a chat', () => {
+  const small = { parts: [1, 2], kills: 1, unknowns: 1 };
+
+  it.each([true, false])('breaks nothing in a small world, all of which is reached; asked: %s', (asked) => {
+    const result = explore(ledgerScope('small', { ...small, asked }), limits);
+    expect(result).toMatchObject({ exhausted: true, violations: 0, examples: [] });
+    expect(result.states).toBeGreaterThan(1_000);
+  });
+
+  it.each(brokenLedgers)('is caught with $name', ({ protocol, breaks }) => {
+    const { examples } = explore(ledgerScope('broken', { ...small, asked: true, protocol }), few);
+    expect(examples.map(({ property }) => property)).toContain(breaks);
+  });
+
+  it('catches a bridge that posts what may be there without a look', () => {
+    const { examples } = explore(ledgerScope('blind', { ...small, asked: true, blind: true }), few);
+    expect(examples.map(({ property }) => property)).toContain('a repeat is marked');
   });
 });

@@ -1,5 +1,6 @@
 import { explore, type Limits, type Result } from '../explore.ts';
 import { barrierScope } from './barrier.ts';
+import { ledgerScope } from './chatLedger.ts';
 import { electionScope } from './election.ts';
 import { lockScope } from './locks.ts';
 import { quorumScope } from './quorum.ts';
@@ -75,4 +76,21 @@ export const scopes: readonly Entry[] = [
     about: `a roster of three in two parts with the fallback ${fallback}, four messages, any repeats`,
     run: (limits: Limits) => explore(barrierScope(`barrier-${fallback}`, 4, fallback), limits),
   })),
+  {
+    name: 'chat-ledger',
+    about:
+      'two bridges of one chat that can be asked, a text in two parts among others, three kills, two unknown outcomes',
+    run: (limits) => {
+      const options = { parts: [1, 2, 1], kills: 3, unknowns: 2, asked: true };
+      return explore(ledgerScope('chat-ledger', options), limits);
+    },
+  },
+  {
+    name: 'chat-ledger-unasked',
+    about: 'the same where the chat tells nothing, two kills: repeats are marked',
+    run: (limits) => {
+      const options = { parts: [1, 2, 1], kills: 2, unknowns: 1, asked: false };
+      return explore(ledgerScope('chat-ledger-unasked', options), limits);
+    },
+  },
 ];
