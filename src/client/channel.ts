@@ -7,6 +7,10 @@ import { classify } from './faults.ts';
 import { backoff, pause } from './timing.ts';
 import type { Transport } from './transport.ts';
 
+/** So many at once are a crowd: whoever of it comes first waits for the others, but no longer than this, in milliseconds. */
+const CROWD = 8;
+const GATHER_MS = 20;
+
 interface Pending {
   readonly message: Base;
   readonly bytes: number;
@@ -28,6 +32,9 @@ export class Channel {
   readonly #onRetry: OnRetry;
   #queue: Pending[] = [];
   #busy = false;
+  /** How many messages the last batch had. */
+  #company = 1;
+  #arrived: () => void = () => undefined;
 
   /** @param closed fires when nothing is to be sent any more. */
   constructor(transport: Transport, target: Target, closed: AbortSignal, onRetry: OnRetry) {
@@ -46,6 +53,7 @@ export class Channel {
     const bytes = Buffer.byteLength(JSON.stringify(message)) + 1;
     return await new Promise((resolve, reject) => {
       this.#queue.push({ message, bytes, resolve, reject });
+      if (this.#queue.length >= this.#company) this.#arrived();
       if (!this.#busy) void this.#pump();
     });
   }
@@ -55,7 +63,9 @@ export class Channel {
     // What is said in the same breath goes together from the first on.
     await Promise.resolve();
     while (this.#queue.length > 0) {
+      await this.#gather();
       const batch = this.#next();
+      this.#company = batch.length;
       try {
         const answers = await this.#request(batch.map(({ message }) => message));
         for (const [i, { resolve }] of batch.entries()) resolve(answers[i] ?? []);
@@ -64,6 +74,18 @@ export class Channel {
       }
     }
     this.#busy = false;
+  }
+
+  /**
+   * Those who were answered together are likely to speak together again. Where each comes from a process of its own, by a hub,
+   * the first would go alone otherwise, and a batch costs the same whatever it holds.
+   */
+  async #gather(): Promise<void> {
+    if (this.#company < CROWD || this.#queue.length >= this.#company) return;
+    const all = new Promise<void>((resolve) => (this.#arrived = resolve));
+    const timer = setTimeout(this.#arrived, GATHER_MS);
+    await all;
+    clearTimeout(timer);
   }
 
   #next(): Pending[] {

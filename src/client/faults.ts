@@ -8,7 +8,7 @@ import {
 } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { isRefusalCode, SynodError } from '../envelope/refusal.ts';
-import { HubFault } from './hubTransport.ts';
+import { HubFault } from './hubFault.ts';
 
 /** What a failed call means for what was asked. */
 export type Fault =

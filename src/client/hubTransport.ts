@@ -4,29 +4,23 @@ import { publicState, replies, type Base, type Envelope } from '../envelope/enve
 import type { Json } from '../envelope/fields.ts';
 import { isRefusalCode, SynodError } from '../envelope/refusal.ts';
 import type { Target } from '../envelope/address.ts';
+import { HubFault } from './hubFault.ts';
+import { HubStream } from './hubStream.ts';
 import { linked } from './timing.ts';
-import type { Transport } from './transport.ts';
+import type { Page, Transport } from './transport.ts';
 
 /** A call that has no answer after so long, in milliseconds, is made again; the hub itself answers sooner. */
 const SILENCE_MS = 40_000;
 
 /** The paths of a hub. */
-export const HUB_PATHS = { request: '/v1/hub/request', receive: '/v1/hub/receive', view: '/v1/hub/view' } as const;
+export const HUB_PATHS = {
+  request: '/v1/hub/request',
+  receive: '/v1/hub/receive',
+  stream: '/v1/hub/stream',
+  view: '/v1/hub/view',
+} as const;
 
 const errorBody = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
-
-/** A call that a hub did not answer as asked. */
-export class HubFault extends Error {
-  override readonly name = 'HubFault';
-  /** The HTTP status; undefined where no answer came. */
-  readonly status: number | undefined;
-  readonly code: string | undefined;
-  constructor(message: string, options: { status?: number; code?: string; cause?: unknown } = {}) {
-    super(message, { cause: options.cause });
-    this.status = options.status;
-    this.code = options.code;
-  }
-}
 
 /** Where a hub is, and who asks it. */
 export interface HubAddress {
@@ -39,11 +33,15 @@ export interface HubAddress {
 export class HubTransport implements Transport {
   readonly #address: HubAddress;
   readonly #closed: AbortSignal;
+  /** The log of a workflow that is being read, as it happens. */
+  readonly #streams = new Map<string, { readonly agents: string; readonly stream: HubStream }>();
 
   /** @param closed fires when nothing is to be asked any more. */
   constructor(address: HubAddress, closed: AbortSignal) {
     this.#address = address;
     this.#closed = closed;
+    const end = () => [...this.#streams.values()].forEach(({ stream }) => stream.close());
+    closed.addEventListener('abort', end, { once: true });
   }
 
   async request({ workflowId, config }: Target, messages: readonly Base[]): Promise<Envelope[][]> {
@@ -55,6 +53,33 @@ export class HubTransport implements Transport {
     return received.parse(await this.#post(HUB_PATHS.receive, { workflow_id: workflowId, ...args }, signal));
   }
 
+  async next(workflowId: string, args: ReceiveArgs, signal: AbortSignal): Promise<Page> {
+    const stream = this.#streamOf(workflowId, args);
+    try {
+      return await stream.next({ limit: args.limit, waitMs: args.wait_seconds * 1000 }, signal);
+    } catch (error) {
+      if (!signal.aborted) stream.close();
+      throw error;
+    }
+  }
+
+  /** The stream that goes on where a reader is, for the same agents; else a new one in its place. */
+  #streamOf(workflowId: string, { agents, after }: ReceiveArgs): HubStream {
+    const who = agents.toSorted().join(' ');
+    const open = this.#streams.get(workflowId);
+    if (open?.agents === who && open.stream.after === after && !open.stream.closed) return open.stream;
+    open?.stream.close();
+    const stream = new HubStream(
+      after,
+      async (signal) => await this.#call(HUB_PATHS.stream, { workflow_id: workflowId, agents, after }, signal),
+      () => {
+        if (this.#streams.get(workflowId)?.stream === stream) this.#streams.delete(workflowId);
+      },
+    );
+    this.#streams.set(workflowId, { agents: who, stream });
+    return stream;
+  }
+
   async view(
     workflowId: string,
     query: { readonly [field: string]: Json } | undefined,
@@ -64,24 +89,37 @@ export class HubTransport implements Transport {
   }
 
   async #post(path: string, call: object, signal?: AbortSignal): Promise<unknown> {
-    const { url, token } = this.#address;
     const end = linked([this.#closed, signal], SILENCE_MS);
+    try {
+      const answer = await this.#call(path, call, end.signal);
+      return await answer.json();
+    } catch (cause) {
+      throw this.#unanswered(cause);
+    } finally {
+      end.release();
+    }
+  }
+
+  /** The answer where it is a good one. */
+  async #call(path: string, call: object, signal: AbortSignal): Promise<Response> {
+    const { url, token } = this.#address;
     try {
       const answer = await fetch(new URL(path, url), {
         method: 'POST',
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
         body: JSON.stringify(call),
-        signal: end.signal,
+        signal,
       });
-      const body: unknown = await answer.json();
-      if (answer.ok) return body;
-      throw faultOf(answer.status, body);
+      if (answer.ok) return answer;
+      throw faultOf(answer.status, await answer.json());
     } catch (cause) {
-      if (cause instanceof HubFault || cause instanceof SynodError) throw cause;
-      throw new HubFault(`the hub at ${url} does not answer`, { cause });
-    } finally {
-      end.release();
+      throw this.#unanswered(cause);
     }
+  }
+
+  #unanswered(cause: unknown): Error {
+    if (cause instanceof HubFault || cause instanceof SynodError) return cause;
+    return new HubFault(`the hub at ${this.#address.url} does not answer`, { cause });
   }
 }
 

@@ -1,10 +1,10 @@
 import { setMaxListeners } from 'node:events';
-import { EVERYONE, type LogEvent, type Received } from '../envelope/calls.ts';
+import { EVERYONE, type LogEvent } from '../envelope/calls.ts';
 import type { Envelope } from '../envelope/envelope.ts';
 import { MAX_RECEIVE_AGENTS, MAX_RECEIVE_EVENTS, MAX_WAIT_SECONDS } from '../envelope/limits.ts';
 import { classify } from './faults.ts';
 import { backoff, jittered, pause } from './timing.ts';
-import type { Transport } from './transport.ts';
+import type { Page, Transport } from './transport.ts';
 
 /** What cannot mend by itself is warned of at first, and then about once a minute. */
 const FAILURES_A_WARNING = 30;
@@ -163,7 +163,7 @@ export class Reader {
     else if (crowded && answer.events.length === 0) await pause(jittered(this.#lookInMs), signal);
   }
 
-  #deliver(cursors: readonly Cursor[], from: number, answer: Received): void {
+  #deliver(cursors: readonly Cursor[], from: number, answer: Page): void {
     for (const cursor of cursors) {
       // One that is behind this answer catches up alone; one that is ahead of a lost server's log starts over with it.
       if (cursor.after < from) continue;
@@ -174,7 +174,7 @@ export class Reader {
     }
   }
 
-  async #receive(cursors: readonly Cursor[], after: number, waitSeconds: number): Promise<Received> {
+  async #receive(cursors: readonly Cursor[], after: number, waitSeconds: number): Promise<Page> {
     const agents = [...new Set(cursors.map(({ agent }) => agent))];
     const types = typesOf(cursors);
     const args = {
@@ -185,7 +185,10 @@ export class Reader {
       wait_seconds: waitSeconds,
       limit: MAX_RECEIVE_EVENTS,
     };
-    return await this.#transport.receive(this.#workflowId, args, this.#interrupt.signal);
+    const { signal } = this.#interrupt;
+    // A look in between is no part of the reading.
+    if (waitSeconds === 0) return await this.#transport.receive(this.#workflowId, args, signal);
+    return await this.#transport.next(this.#workflowId, args, signal);
   }
 }
 

@@ -44,6 +44,10 @@ export class TemporalTransport implements Transport {
     return received.parse(await this.#client.withAbortSignal(signal, call));
   }
 
+  async next(workflowId: string, args: ReceiveArgs, signal: AbortSignal): Promise<Received> {
+    return await this.receive(workflowId, args, signal);
+  }
+
   async view(
     workflowId: string,
     query: { readonly [field: string]: Json } | undefined,

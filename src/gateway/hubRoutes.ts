@@ -1,28 +1,20 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
-import { z } from 'zod';
+import type { Context } from 'hono';
+import type { z } from 'zod';
 import { HUB_PATHS } from '../client/hubTransport.ts';
-import { EVERYONE, receiveArgs } from '../envelope/calls.ts';
+import { EVERYONE } from '../envelope/calls.ts';
 import type { Base } from '../envelope/envelope.ts';
-import { agentId, json, key, roomName } from '../envelope/fields.ts';
-import { MAX_ENVELOPE_BYTES, MAX_REQUEST_BYTES, MAX_REQUEST_ENVELOPES } from '../envelope/limits.ts';
+import { roomName } from '../envelope/fields.ts';
+import { MAX_ENVELOPE_BYTES, MAX_REQUEST_BYTES } from '../envelope/limits.ts';
 import { explain, parseErrors } from '../envelope/refusal.ts';
 import { checkRoom, endOf, withPatience, type GatewayEnv, type Services } from './context.ts';
 import { Problem, unavailable } from './errors.ts';
 import { atMost, jsonOf } from './guard.ts';
+import { describeHub, receiveCall, requestCall, streamCall, viewCall } from './hubCalls.ts';
 import { read } from './read.ts';
 import { roomOf, targetAt } from './sources.ts';
+import { streamed } from './streaming.ts';
 import { maySpeakFor, type StoredToken } from './tokens.ts';
-
-/** The parts of a message that the hub looks at; all else is for its workflow to judge. */
-const message = z.looseObject({ type: z.string(), id: key, from: agentId, ts: z.string() });
-
-const requestCall = z.object({
-  workflow_id: z.string().max(255),
-  messages: z.array(message).min(1).max(MAX_REQUEST_ENVELOPES),
-  config: z.record(z.string(), json).optional(),
-});
-const receiveCall = z.object({ workflow_id: z.string().max(255), ...receiveArgs.shape });
-const viewCall = z.object({ workflow_id: z.string().max(255), query: z.record(z.string(), json).optional() });
 
 /** The hub: many processes of agents work through this one, with one `request` and one `receive` in flight a workflow. */
 export function hubRoutes(app: OpenAPIHono<GatewayEnv>, services: Services): void {
@@ -30,7 +22,9 @@ export function hubRoutes(app: OpenAPIHono<GatewayEnv>, services: Services): voi
   // Room for the address beside the messages.
   app.use(HUB_PATHS.request, atMost(MAX_REQUEST_BYTES + MAX_ENVELOPE_BYTES));
   app.use(HUB_PATHS.receive, atMost(MAX_REQUEST_BYTES));
+  app.use(HUB_PATHS.stream, atMost(MAX_REQUEST_BYTES));
   app.use(HUB_PATHS.view, atMost(MAX_ENVELOPE_BYTES));
+  describeHub(app);
 
   app.post(HUB_PATHS.request, async (c) => {
     const token = c.get('token');
@@ -44,25 +38,25 @@ export function hubRoutes(app: OpenAPIHono<GatewayEnv>, services: Services): voi
   });
 
   app.post(HUB_PATHS.receive, async (c) => {
-    const token = c.get('token');
-    const args = parsed(receiveCall, jsonOf(await c.req.text()));
-    roomAt(token, args.workflow_id);
-    if (!token.hub && args.agents.some((agent) => !maySpeakFor(token, agent)))
-      throw new Problem('unauthorized', `agents holds another than ${token.agent}, which is who this token is for`);
-    if (args.agents.includes(EVERYONE) && !token.operator)
-      throw new Problem('unauthorized', 'agents holds *, which is for operators');
-    const feed = feeds.of(args.workflow_id);
-    const release = feed.hold();
-    const end = endOf(c, services);
+    const { args, feed, after, end, release } = await opened(c, receiveCall);
     try {
-      await withPatience(feed.ready(end.signal), () => unavailable(`${args.workflow_id} does not answer: come again`));
-      const after = args.after < 0 ? feed.head : args.after;
-      const found = await read(feed, new Set(args.agents), { ...args, after }, end.signal, services.metrics);
+      const found = await read(feed, new Set(args.agents), { ...args, after }, end, services.metrics);
       if (!feed.exists) throw new Problem('unknown', `there is no ${args.workflow_id}`);
       return c.json(found);
     } finally {
       release();
-      end.release();
+    }
+  });
+
+  app.post(HUB_PATHS.stream, async (c) => {
+    const { args, feed, after, end, release } = await opened(c, streamCall);
+    try {
+      await feed.covers(after, end);
+      if (!feed.exists) throw new Problem('unknown', `there is no ${args.workflow_id}`);
+      return streamed(c, services, { feed, agents: new Set(args.agents), after, release });
+    } catch (error) {
+      release();
+      throw error;
     }
   });
 
@@ -77,6 +71,35 @@ export function hubRoutes(app: OpenAPIHono<GatewayEnv>, services: Services): voi
       end.release();
     }
   });
+
+  /** The log that a call is to read, and from where, once it is here. */
+  async function opened<Args extends z.infer<typeof streamCall>>(c: Context<GatewayEnv>, schema: z.ZodType<Args>) {
+    const args = parsed(schema, jsonOf(await c.req.text()));
+    const { workflow_id: workflowId } = args;
+    checkReader(c.get('token'), args);
+    const feed = feeds.of(workflowId);
+    const letGo = feed.hold();
+    const end = endOf(c, services);
+    const release = () => {
+      letGo();
+      end.release();
+    };
+    try {
+      await withPatience(feed.ready(end.signal), () => unavailable(`${workflowId} does not answer: come again`));
+    } catch (error) {
+      release();
+      throw error;
+    }
+    return { args, feed, after: args.after < 0 ? feed.head : args.after, end: end.signal, release };
+  }
+}
+
+function checkReader(token: StoredToken, { workflow_id: workflowId, agents }: z.infer<typeof streamCall>): void {
+  roomAt(token, workflowId);
+  if (!token.hub && agents.some((agent) => !maySpeakFor(token, agent)))
+    throw new Problem('unauthorized', `agents holds another than ${token.agent}, which is who this token is for`);
+  if (agents.includes(EVERYONE) && !token.operator)
+    throw new Problem('unauthorized', 'agents holds *, which is for operators');
 }
 
 /** The room of a workflow that the token is for. */
@@ -88,7 +111,10 @@ function roomAt(token: StoredToken, workflowId: string): string {
   return room;
 }
 
-function checkSender(token: StoredToken, { from, reply_to: replyTo }: z.infer<typeof message>): void {
+function checkSender(
+  token: StoredToken,
+  { from, reply_to: replyTo }: z.infer<typeof requestCall>['messages'][number],
+): void {
   if (!maySpeakFor(token, from))
     throw new Problem('unauthorized', `from is not ${token.agent}, which is who this token is for`);
   if (replyTo !== undefined && !token.hub) throw new Problem('unauthorized', 'reply_to is for workflows');

@@ -24,6 +24,23 @@ export const anyEnvelope = {
   discriminator: { propertyName: 'type', mapping: Object.fromEntries(types.map((type) => [type, refOf(type)])) },
 };
 
+/** How a call shows who it is from. */
+export const security = [{ token: [] }];
+
+/** A schema as the document shows it, for what is checked elsewhere. */
+export function plainSchema(schema: z.ZodType<unknown>): z.infer<typeof jsonSchema> {
+  const { $schema: _, ...described } = jsonSchema.parse(
+    z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', reused: 'inline' }),
+  );
+  return described;
+}
+
+/** The answer of a route that streams. */
+export const eventStream = {
+  description: 'A stream without end.',
+  content: { 'text/event-stream': { schema: { type: 'string' as const } } },
+};
+
 /** A JSON answer of a route. */
 export function answers(description: string, schema: z.ZodType<unknown>) {
   return { description, content: { 'application/json': { schema } } };
@@ -59,9 +76,7 @@ export function describe(app: OpenAPIHono<GatewayEnv>): void {
     description: 'A token of `synod gateway token add`.',
   });
   for (const [type, schema] of Object.entries(messageSchemas)) {
-    const { $schema: _, ...described } = jsonSchema.parse(
-      z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', reused: 'inline' }),
-    );
+    const described = plainSchema(schema);
     const required = described.required?.filter((field) => !FILLED_IN.has(field));
     registry.registerComponent('schemas', componentOf(type), { ...described, ...(required ? { required } : {}) });
   }

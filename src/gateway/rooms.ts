@@ -3,7 +3,7 @@ import type { Context } from 'hono';
 import { MAX_ENVELOPE_BYTES } from '../envelope/limits.ts';
 import { checkRoom, endOf, withPatience, type GatewayEnv, type Services } from './context.ts';
 import { Problem, unavailable } from './errors.ts';
-import { anyEnvelope, answers, errors } from './openapi.ts';
+import { anyEnvelope, answers, errors, eventStream, security } from './openapi.ts';
 import type { Feed } from './feed.ts';
 import { atMost, jsonOf } from './guard.ts';
 import { post } from './post.ts';
@@ -11,9 +11,7 @@ import { agentsOf, cursorOf, read } from './read.ts';
 import { messagesQuery, page, posted, roomParam, roomState, streamQuery } from './schemas.ts';
 import { sourceTarget } from './sources.ts';
 import { stateOf, type RoomState } from './state.ts';
-import { EventStream } from './stream.ts';
-
-const security = [{ token: [] }];
+import { streamed } from './streaming.ts';
 
 const postRoute = createRoute({
   method: 'post',
@@ -47,10 +45,7 @@ const streamRoute = createRoute({
   security,
   request: { params: roomParam, query: streamQuery },
   responses: {
-    200: {
-      description: 'A stream without end.',
-      content: { 'text/event-stream': { schema: { type: 'string' } } },
-    },
+    200: eventStream,
     ...errors(400, 401, 403, 404, 429, 503),
   },
 });
@@ -66,7 +61,7 @@ const stateRoute = createRoute({
 
 /** What agents and people do in rooms. */
 export function rooms(app: OpenAPIHono<GatewayEnv>, services: Services): void {
-  const { feeds, streams, metrics, hub } = services;
+  const { feeds, metrics, hub } = services;
   app.use(postRoute.getRoutingPath(), atMost(MAX_ENVELOPE_BYTES));
 
   app.openapi(postRoute, async (c) => {
@@ -93,35 +88,12 @@ export function rooms(app: OpenAPIHono<GatewayEnv>, services: Services): void {
     const { room } = c.req.valid('param');
     const { after, source } = c.req.valid('query');
     const { feed, agents, end, release } = await opened(c, room, source, true);
-    const letGo = c.get('keepOpen')();
-    const outgoing = c.env?.outgoing;
     try {
       const from = cursorOf(feed, c.req.header('last-event-id') ?? after);
       await feed.covers(from, end);
-      const stream = new EventStream({
-        feed,
-        agents,
-        after: from,
-        cut: outgoing ? () => outgoing.destroy() : undefined,
-        onSent: (events) => metrics.events.inc(events),
-        onEnd: (reason) => {
-          streams.delete(stream);
-          metrics.streamEnded(reason);
-          release();
-          letGo();
-        },
-      });
-      streams.set(stream, c.get('token'));
-      metrics.streams.inc();
-      return c.body(stream.body, 200, {
-        'content-type': 'text/event-stream; charset=utf-8',
-        'cache-control': 'no-store',
-        // Proxies that would hold events back until there are many.
-        'x-accel-buffering': 'no',
-      });
+      return streamed(c, services, { feed, agents, after: from, release });
     } catch (error) {
       release();
-      letGo();
       throw error;
     }
   });

@@ -66,7 +66,7 @@ export const errorBody = z
   })
   .meta({ id: 'Error' });
 
-const reply = z
+export const reply = z
   .looseObject({
     type: z.string(),
     id: z.string(),

@@ -4,7 +4,6 @@ import type { Feed } from './feed.ts';
 const CHUNK_BYTES = 64 * 1024;
 const PAGE_EVENTS = 100;
 const encoder = new TextEncoder();
-const HEARTBEAT = encoder.encode(': \n\n');
 /** What a client that lost its stream waits, in milliseconds. */
 const RETRY_MS = 1_000;
 
@@ -31,6 +30,8 @@ export class EventStream {
   readonly #options: StreamOptions;
   readonly #ended = new AbortController();
   #after: number;
+  /** What its client has been told, or that nothing of it is for it. */
+  #told: number;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   /** `performance.now()` when it last took something. */
   #tookAt = performance.now();
@@ -38,6 +39,7 @@ export class EventStream {
   constructor(options: StreamOptions) {
     this.#options = options;
     this.#after = options.after;
+    this.#told = options.after;
     this.body = new ReadableStream<Uint8Array>({
       start: (controller) => {
         this.#controller = controller;
@@ -48,17 +50,19 @@ export class EventStream {
       pull: async (controller) => {
         this.#tookAt = performance.now();
         const chunk = await this.#next();
-        if (chunk && !this.#ended.signal.aborted) controller.enqueue(chunk);
+        if (!chunk || this.#ended.signal.aborted) return;
+        controller.enqueue(chunk);
+        this.#told = this.#after;
       },
       cancel: () => this.#finish('closed'),
     });
   }
 
-  /** Says that it is still there; ends it where its client has taken nothing for `stallMs`. */
+  /** Says that it is still there, and where to resume; ends it where its client has taken nothing for `stallMs`. */
   beat(stallMs: number): void {
     const controller = this.#controller;
     if (!controller || this.#ended.signal.aborted) return;
-    if ((controller.desiredSize ?? 0) > 0) return controller.enqueue(HEARTBEAT);
+    if ((controller.desiredSize ?? 0) > 0) return controller.enqueue(encoder.encode(`id: ${this.#told}\n\n`));
     if (performance.now() - this.#tookAt < stallMs) return;
     // It takes nothing, so nothing can be said: it finds out, and resumes where it was.
     this.#finish('slow');
@@ -71,7 +75,7 @@ export class EventStream {
     const controller = this.#controller;
     if (!controller || this.#ended.signal.aborted) return;
     this.#finish(reason);
-    controller.enqueue(encoder.encode(`event: end\ndata: {"reason":"${reason}","next":${this.#after}}\n\n`));
+    controller.enqueue(encoder.encode(`event: end\ndata: {"reason":"${reason}","next":${this.#told}}\n\n`));
     controller.close();
   }
 
@@ -92,7 +96,10 @@ export class EventStream {
         this.#after = seq;
       }
       if (frames.length === page.events.length) this.#after = page.next;
-      if (frames.length === 0) continue;
+      if (frames.length === 0) {
+        this.#told = this.#after;
+        continue;
+      }
       onSent(frames.length);
       return frames.length === 1 ? frames[0] : Buffer.concat(frames);
     }

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { connect as connectSocket } from 'node:net';
+import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { HUB_PATHS } from '../../src/client/hubTransport.ts';
 import { messageSchemas } from '../../src/gateway/incoming.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startStack, type Stack } from '../support/stack.ts';
@@ -38,6 +40,7 @@ describe('who has no token', () => {
       ['GET', '/v1/rooms/lab'],
       ['POST', '/v1/hub/request'],
       ['POST', '/v1/hub/receive'],
+      ['POST', '/v1/hub/stream'],
       ['POST', '/v1/hub/view'],
     ] as const) {
       const response = await fetch(gateway.url + path, {
@@ -65,8 +68,13 @@ describe('a token', () => {
     expect(await hub('request', { ...here, messages: [message, { ...message, from: 'bob' }] })).toMatchObject(refused);
     expect(await hub('request', { ...here, messages: [{ ...message, reply_to: 'w' }] })).toMatchObject(refused);
     const read = { ...here, agents: ['ann'], after: 0 };
-    expect(await hub('receive', { ...read, agents: ['ann', 'bob'] })).toMatchObject(refused);
-    expect(await hub('receive', { ...read, agents: ['*'] })).toMatchObject(refused);
+    for (const reading of ['receive', 'stream']) {
+      expect(await hub(reading, { ...read, agents: ['ann', 'bob'] })).toMatchObject(refused);
+      expect(await hub(reading, { ...read, agents: ['*'] })).toMatchObject(refused);
+      expect(await hub(reading, { ...read, workflow_id: 'synod:other:room' })).toMatchObject(refused);
+      expect(await hub(reading, { ...read, after: -2 })).toMatchObject({ status: 400, error: { field: 'after' } });
+      expect(await hub(reading, { ...read, workflow_id: 'synod:lab:locks' })).toMatchObject({ status: 404 });
+    }
     expect(await hub('view', { workflow_id: 'synod:other:room' })).toMatchObject(refused);
     expect(await hub('view', { workflow_id: 'somebody-elses' })).toMatchObject({ status: 400 });
     expect(await hub('request', { ...here, messages: [] })).toMatchObject({
@@ -81,7 +89,6 @@ describe('a token', () => {
     expect(await sent.json()).toMatchObject({ replies: [[{ type: 'room.accepted', to: 'ann' }]] });
     const got = await hub('receive', read);
     expect(got.events?.map(({ envelope }) => envelope.type)).toEqual(['room.post', 'room.accepted']);
-    expect(await hub('receive', { ...read, workflow_id: 'synod:lab:locks' })).toMatchObject({ status: 404 });
   });
 
   it('is limited in its rate, and told when to come again', async () => {
@@ -176,6 +183,7 @@ describe('/openapi.json', () => {
       '/v1/rooms/{room}/messages': ['post', 'get'],
       '/v1/rooms/{room}/stream': ['get'],
       '/v1/rooms/{room}': ['get'],
+      ...Object.fromEntries(Object.values(HUB_PATHS).map((path) => [path, ['post']])),
     });
     const types = Object.values(components.schemas).flatMap(({ properties }) => {
       const type = z.object({ const: z.string() }).safeParse(properties?.['type']);
@@ -190,10 +198,24 @@ describe('/openapi.json', () => {
     });
   });
 
+  it('is an OpenAPI document by the specification, its references resolved', async () => {
+    const validator = new Validator();
+    const fetched = z.record(z.string(), z.unknown());
+    const raw = fetched.parse(await (await fetch(`${gateway.url}/openapi.json`)).json());
+    expect(await validator.validate(structuredClone(raw))).toEqual({ valid: true });
+    expect(validator.version).toBe('3.1');
+    expect(() => validator.resolveRefs()).not.toThrow();
+    // What it must find, it finds.
+    const broken = { ...raw, paths: { nowhere: {} } };
+    expect(await new Validator().validate(broken)).toMatchObject({ valid: false });
+  });
+
   it('names every status that is answered', async () => {
     const { paths } = document.parse(await (await fetch(`${gateway.url}/openapi.json`)).json());
     const served = await (await fetch(`${gateway.url}/metrics`)).text();
-    const counted = served.matchAll(/requests_total\{method="(\w+)",route="(\/v1\/rooms[^"]*)",status="(\d+)"\}/g);
+    const counted = served.matchAll(
+      /requests_total\{method="(\w+)",route="(\/v1\/(?:rooms|hub)[^"]*)",status="(\d+)"\}/g,
+    );
     for (const [, method = '', route = '', status] of counted) {
       const responses = paths[route.replaceAll(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]?.responses ?? {};
       expect([route, ...Object.keys(responses)]).toContain(status);

@@ -79,10 +79,11 @@ export class StreamClient {
     const fields = new Map<string, string>();
     for (const line of block.split('\n')) {
       const at = line.indexOf(': ');
-      if (at === 0) this.beats += 1;
-      else if (at > 0) fields.set(line.slice(0, at), line.slice(at + 2));
+      if (at > 0) fields.set(line.slice(0, at), line.slice(at + 2));
     }
     const data = fields.get('data');
-    if (data !== undefined) this.sent.push({ event: fields.get('event') ?? 'message', id: fields.get('id'), data });
+    // Where to resume, and nothing new: a sign of life.
+    if (data === undefined) this.beats += 1;
+    else this.sent.push({ event: fields.get('event') ?? 'message', id: fields.get('id'), data });
   }
 }
