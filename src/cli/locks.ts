@@ -67,6 +67,7 @@ export function locksCommand(): Command {
       'over how many workflows the names are spread; only before the first lock of the room',
       Number,
     )
+    .option('--max-waits <n>', 'how many processes are told of their grants at once', Number)
     .option('--as <operator>', 'who does it', `${OPERATOR_PREFIX}cli`)
     .action(async (room: string, { as, ...config }: LockConfig & { as: string }) => {
       const client = await connect();

@@ -62,6 +62,9 @@ export const startArgs = z.object({
 });
 export type StartArgs = z.infer<typeof startArgs>;
 
+/** How many waits a workflow may be configured to hold at once, as `max_waits`. */
+export const maxWaits = whole(1, 1_000);
+
 /** Changes a workflow's configuration: merges by key, null removes. For operators. */
 export const configSet = message('config.set', { config: z.record(z.string(), json) });
 export type ConfigSet = z.infer<typeof configSet>;

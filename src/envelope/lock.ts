@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { maxWaits } from './calls.ts';
 import { message } from './envelope.ts';
 import { key, name, priority, seconds, text, whole } from './fields.ts';
 import { MAX_SHARDS } from './shards.ts';
@@ -33,6 +34,8 @@ export const lockConfig = z.object({
   rollback_seconds: seconds({ zero: true }).optional(),
   /** Default 1. */
   shards: whole(1, MAX_SHARDS).optional(),
+  /** Default 3. */
+  max_waits: maxWaits.optional(),
 });
 
 const lease = seconds({ max: MAX_LOCK_LEASE_SECONDS });

@@ -1,10 +1,11 @@
 import type { z } from 'zod';
-import { seconds, whole, type Json } from '../envelope/fields.ts';
+import { maxWaits } from '../envelope/calls.ts';
+import { seconds, type Json } from '../envelope/fields.ts';
 import { DEFAULT_LINGER_SECONDS, DEFAULT_MAX_WAITS } from '../envelope/limits.ts';
 
 type Keys = { readonly [key: string]: z.ZodType<Json> };
 
-const COMMON: Keys = { max_waits: whole(1, 1_000) };
+const COMMON: Keys = { max_waits: maxWaits };
 const COMPLETING: Keys = { linger_seconds: seconds({ zero: true }) };
 
 /** A workflow's configuration: the first start fixes it, `config.set` changes it. Unknown and bad keys are ignored and shown. */

@@ -72,6 +72,7 @@ describe('room.configureLocks', { timeout: 60_000 }, () => {
       [{ permits: { model: Number.NaN } }, 'config.permits.model'],
       [{ rollbackSeconds: -1 }, 'config.rollback_seconds'],
       [{ shards: 0 }, 'config.shards'],
+      [{ maxWaits: 0 }, 'config.max_waits'],
     ] as const)
       await expect(setup.configureLocks(config)).rejects.toThrow(key);
   });
@@ -80,8 +81,8 @@ describe('room.configureLocks', { timeout: 60_000 }, () => {
     const env = { ...process.env, TEMPORAL_ADDRESS: stack.server.address };
     const cli = async (...args: string[]) =>
       await run(process.execPath, ['--import', 'tsx', CLI, 'locks', 'configure', 'cli', ...args], { env });
-    const { stdout } = await cli('--permits', 'model=2', '--permits', 'a=b=1', '--shards', '1');
-    expect(JSON.parse(stdout)).toEqual({ permits: { model: 2, 'a=b': 1 }, shards: 1 });
+    const { stdout } = await cli('--permits', 'model=2', '--permits', 'a=b=1', '--shards', '1', '--max-waits', '8');
+    expect(JSON.parse(stdout)).toEqual({ permits: { model: 2, 'a=b': 1 }, shards: 1, max_waits: 8 });
     await expect(cli('--permits', 'model')).rejects.toThrow('must be a resource, "=" and a whole number');
     await expect(cli('--shards', 'many')).rejects.toThrow('config.shards');
   });

@@ -17,6 +17,11 @@ export interface LockConfig {
   readonly rollbackSeconds?: number;
   /** Over how many workflows the names are spread by their hash, 1 to 1,000; default 1. Only the first start of a room's locks sets it. */
   readonly shards?: number;
+  /**
+   * How many processes are told of their grants at once, 1 to 1,000; default 3, and the others look in every few seconds. More
+   * than some eight need a server that is configured for more than 10 updates in flight.
+   */
+  readonly maxWaits?: number;
 }
 
 /** The configuration as the workflows show it. */
@@ -29,9 +34,9 @@ export async function configureLocks(
   hub: Hub,
   operator: string,
   room: string,
-  { permits, rollbackSeconds, shards }: LockConfig,
+  { permits, rollbackSeconds, shards, maxWaits }: LockConfig,
 ): Promise<ConfiguredLocks> {
-  const config = parsed({ permits, rollback_seconds: rollbackSeconds, shards });
+  const config = parsed({ permits, rollback_seconds: rollbackSeconds, shards, max_waits: maxWaits });
   const { shards: wanted, ...changes } = config;
   const message = () => compose(configSet, operator, { type: 'config.set', config: changes });
   const standing = await configOf(hub, room);
