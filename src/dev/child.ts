@@ -27,6 +27,12 @@ export interface OwnedChild {
 const KEPT_LINES = 50;
 const STOP_MS = 5000;
 
+/** What ends each child that still runs when this process ends: one listener for all, for Node warns of a leak after ten. */
+const endings = new Set<() => void>();
+process.once('exit', () => {
+  for (const end of endings) end();
+});
+
 /**
  * Starts a process that ends when this one does, however this one ends. It has its own process group: a Ctrl-C in the
  * terminal reaches only us, so that workers can shut down before their server does.
@@ -59,10 +65,10 @@ export async function startChild(command: string, args: readonly string[]): Prom
 
   const running = (): boolean => child.exitCode === null && child.signalCode === null;
   const onParentExit = (): void => void child.kill('SIGKILL');
-  process.once('exit', onParentExit);
+  endings.add(onParentExit);
   const watcher = posix ? watch(pid) : undefined;
   child.once('exit', () => {
-    process.off('exit', onParentExit);
+    endings.delete(onParentExit);
     // First of all: after this the process id may belong to somebody else.
     watcher?.kill('SIGKILL');
   });
