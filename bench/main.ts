@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { failover } from '../test/support/failover.ts';
 import { buildAll, type Built } from './build.ts';
 import { Crew } from './crew.ts';
-import { besides } from './chats.ts';
+import { bridgeSection } from './chats.ts';
 import {
   ascending,
   bareLoad,
@@ -16,7 +16,7 @@ import {
   type LockLoad,
 } from './measures.ts';
 import { openStreams } from './gateway.ts';
-import { summary, table, type Section } from './report.ts';
+import { summary, table, told, type Section } from './report.ts';
 import { Site } from './services.ts';
 
 /** The loss alone takes three of them. */
@@ -24,7 +24,7 @@ const FAILOVER_HEARTBEAT_SECONDS = 1;
 
 const HELP = `usage: npm run bench -- [--quick] [--only NAMES] [--help]
 
-  --quick       about a minute instead of five; shorter, fewer processes
+  --quick       some minutes instead of a quarter of an hour; shorter, fewer processes
   --only NAMES  some of: ${['cold', 'alone', 'processes', 'default-limit', 'hub', 'streams', 'idle', 'failover', 'locks', 'bridge'].join(', ')} (with commas)
 
 Progress goes to stderr, a table to stdout; the last line is one JSON object. Exits with 1 if an error reached an agent.`;
@@ -194,27 +194,8 @@ const run: Record<Name, (bench: Bench) => Promise<Section>> = {
     };
   },
 
-  // Side by side: rounds of each in turn, so that what else the machine does falls on all of them.
-  bridge: async ({ site, crew, quick }) => {
-    const load = { seconds: quick ? 4 : 12, processes: 2, agents: 32, shared: false };
-    const rounds: Record<string, Load[]> = {};
-    for (let round = 0; round < (quick ? 2 : 5); round++) {
-      for (const [name, beside] of Object.entries(besides(site))) {
-        const one = told(`locks, ${name}`, await lockLoad(site, crew, load, beside));
-        (rounds[`locks-${name}`] ??= []).push(one);
-      }
-    }
-    return { loads: Object.fromEntries(Object.entries(rounds).map(([name, loads]) => [name, together(loads)])) };
-  },
+  bridge: async ({ site, crew, quick }) => await bridgeSection(site, crew, quick),
 };
-
-/** Sums up rounds of one load. */
-function together(rounds: readonly Load[]): Load {
-  const [first] = rounds;
-  if (!first) throw new Error('no round was run');
-  const rates = rounds.map((round) => round.per_second).sort(ascending);
-  return { ...first, per_second: quantile(rates, 0.5), errors: rounds.reduce((sum, round) => sum + round.errors, 0) };
-}
 
 async function manyProcesses(
   site: Site,
@@ -229,14 +210,6 @@ async function manyProcesses(
     loads[`${name}-${processes}`] = told(`${name}-${processes}`, load);
   }
   return { loads };
-}
-
-function told(name: string, load: Load): Load {
-  const { per_second: rate, p50_ms: p50, p99_ms: p99, errors_by_cause: errors, retries_by_cause: retries } = load;
-  console.error(
-    `bench: ${name}: ${rate.toFixed(0)}/s, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, errors ${JSON.stringify(errors)}, retries ${JSON.stringify(retries)}`,
-  );
-  return load;
 }
 
 async function main(): Promise<void> {

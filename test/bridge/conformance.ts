@@ -4,6 +4,9 @@ import { postKey } from '../../src/bridge/key.ts';
 import type { FakeChat, FakeServer, Fault } from './fakes/server.ts';
 import { TIMEOUT_MS, type Service } from './services.ts';
 
+/** What not every service has. */
+export type Part = 'refusals' | 'time-outs' | 'network' | 'reading back' | 'reading forward';
+
 /** One adapter with the fake of its service. */
 export interface AdapterSubject<Chat extends FakeChat> {
   readonly name: string;
@@ -17,6 +20,8 @@ export interface AdapterSubject<Chat extends FakeChat> {
   readonly dedupes: boolean;
   /** A text that the service would take for markup, and mentions that would ping, as plain text. */
   readonly markup: readonly string[];
+  /** What the service does not have, and why. */
+  readonly without?: { readonly [part in Part]?: string };
 }
 
 /** What a subject is by its service. */
@@ -35,6 +40,11 @@ const newKey = (): string => postKey('lab', 'conformance', (issued += 1), 0, '')
 
 /** What every adapter must do, whatever its service: run over the fake of each. */
 export function adapterConformance<Chat extends FakeChat>(subject: AdapterSubject<Chat>): void {
+  const { without = {} } = subject;
+  const lacks = (part: Part): boolean => without[part] !== undefined;
+  /** Why a part is left out, where it is. */
+  const why = (part: Part): string => (lacks(part) ? ` (${without[part]})` : '');
+
   describe(`the adapter ${subject.name}`, () => {
     let chat: Chat;
     let adapter: ChatAdapter;
@@ -110,7 +120,11 @@ export function adapterConformance<Chat extends FakeChat>(subject: AdapterSubjec
         ['a broken connection', { kind: 'drop', taken: false }, 'ambiguous'],
         ['a connection broken after the post was taken', { kind: 'drop', taken: true }, 'ambiguous'],
       ];
-      it.each(cases)('says what it means and repeats nothing: %s', async (_, fault, expected, retryAfterMs) => {
+      const had = cases.filter(
+        ([, { kind }]) =>
+          !(kind === 'rate-limited' && lacks('refusals')) && !(kind === 'silence' && lacks('time-outs')),
+      );
+      it.each(had)('says what it means and repeats nothing: %s', async (_, fault, expected, retryAfterMs) => {
         chat.faults.push(fault);
         const error = await faultOf(adapter.post(newKey(), 'hello'));
         expect(error).toMatchObject({ fault: expected, retryAfterMs });
@@ -125,7 +139,7 @@ export function adapterConformance<Chat extends FakeChat>(subject: AdapterSubjec
         expect(chat.attempts).toBe(1);
       });
 
-      it('knows that nothing was taken where nobody listens', async () => {
+      it.skipIf(lacks('network'))(`knows that nothing was taken where nobody listens${why('network')}`, async () => {
         await chat.down();
         expect(await faultOf(adapter.post(newKey(), 'hello'))).toMatchObject({ fault: 'unavailable' });
         await chat.up();
@@ -133,20 +147,23 @@ export function adapterConformance<Chat extends FakeChat>(subject: AdapterSubjec
         expect(own()).toEqual(['hello']);
       });
 
-      it('is refused for good with a wrong token, and does not tell it', async () => {
-        chat.revoke();
-        const calls = [
-          () => adapter.identity(),
-          () => adapter.post(newKey(), 'hello'),
-          () => adapter.readForward(undefined),
-        ];
-        for (const call of calls) {
-          const error = await faultOf(call());
-          expect(error).toMatchObject({ fault: 'refused' });
-          expect(error.message).not.toContain('a-token');
-        }
-        expect(own()).toEqual([]);
-      });
+      it.skipIf(lacks('refusals'))(
+        `is refused for good with a wrong token, and does not tell it${why('refusals')}`,
+        async () => {
+          chat.revoke();
+          const calls = [
+            () => adapter.identity(),
+            () => adapter.post(newKey(), 'hello'),
+            () => adapter.readForward(undefined),
+          ];
+          for (const call of calls) {
+            const error = await faultOf(call());
+            expect(error).toMatchObject({ fault: 'refused' });
+            expect(error.message).not.toContain('a-token');
+          }
+          expect(own()).toEqual([]);
+        },
+      );
 
       it('ends when it is told to', async () => {
         chat.faults.push({ kind: 'silence', taken: false });
@@ -158,7 +175,7 @@ export function adapterConformance<Chat extends FakeChat>(subject: AdapterSubjec
       });
     });
 
-    describe('reading back', () => {
+    describe.skipIf(lacks('reading back'))(`reading back${why('reading back')}`, () => {
       it.each<Fault>([
         { kind: 'silence', taken: true },
         { kind: 'drop', taken: true },
@@ -214,7 +231,7 @@ export function adapterConformance<Chat extends FakeChat>(subject: AdapterSubjec
       });
     });
 
-    describe('reading forward', () => {
+    describe.skipIf(lacks('reading forward'))(`reading forward${why('reading forward')}`, () => {
       it('begins at the present', async () => {
         chat.says(subject.person, 'long ago');
         const { messages, cursor } = await adapter.readForward(undefined);

@@ -1,4 +1,5 @@
 import { ChatError, type ChatAdapter } from '../adapter.ts';
+import { until } from '../../client/timing.ts';
 import { connectionFault } from '../http.ts';
 
 /** Options of {@link consoleAdapter}. */
@@ -28,13 +29,16 @@ export function consoleAdapter({ out = process.stdout, name = 'main' }: ConsoleO
     pace: { busy: SILENT_MS, quiet: SILENT_MS },
     escape: (text) => text,
     identity: () => Promise.resolve('console'),
-    async post(_, text, { thread } = {}) {
+    async post(_, text, { thread, signal } = {}) {
       if (text.length > MAX_CHARACTERS)
         throw new ChatError('unacceptable', `a line has at most ${MAX_CHARACTERS} characters`);
-      await new Promise<void>((resolve, reject) => {
+      const given = new Promise<void>((resolve, reject) => {
         const done = (error?: Error | null): void => (error ? reject(connectionFault(error)) : resolve());
         out.write(`${thread === undefined ? '' : `[${thread}] `}${text}\n`, done);
       });
+      // A pipe that nobody reads is waited for: what is in it is not lost. It must not keep a bridge from ending.
+      await (signal ? until(given, signal) : given);
+      signal?.throwIfAborted();
       return { id: String((written += 1)) };
     },
     readBack: () => Promise.resolve('unknown'),
