@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { OwnedChild } from '../../src/dev/child.ts';
 import { startProxy, type Call, type Proxy } from '../support/proxy.ts';
-import { runsOf } from '../support/history.ts';
+import { failedTasksOf, runsOf } from '../support/history.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { retried, say, Wire, type Envelope } from '../support/wire.ts';
 import { startWorkerProcess } from '../support/workerProcess.ts';
@@ -70,7 +70,7 @@ class Mortal {
 async function life(room: string, taskQueue: string): Promise<{ log: object[]; wire: Wire; answers: string[] }> {
   const wire = Wire.task(stack.client, room, 't', {
     taskQueue,
-    workflowTaskTimeout: '1s',
+    workflowTaskTimeout: '2s',
     config: { linger_seconds: 3_600 },
   });
   const answers: string[] = [];
@@ -113,6 +113,9 @@ it('a worker killed around every workflow task of a task’s life changes nothin
         const started = Date.now();
         const { wire, ...outcome } = await life(queue, queue);
         const runs = await runsOf(stack.client, wire.workflowId);
+        // What a killed worker was at has timed out; nothing was refused or did not replay.
+        const failed = Object.keys(failedTasksOf(runs));
+        expect(failed.filter((cause) => !cause.startsWith('timeout'))).toEqual([]);
         const tasks = runs
           .flatMap(({ events }) => events)
           .filter((event) => event.workflowTaskCompletedEventAttributes).length;

@@ -217,13 +217,16 @@ function maySendAgain(error: unknown): boolean {
   return false;
 }
 
+/** How long a busy machine may take for what passes, in milliseconds: as long as a test, and no count of attempts. */
+const PATIENCE_MS = 60_000;
+
 /** Sends the same again on what the contract says is passing, with jitter. */
 export async function retried<T>(work: () => Promise<T>): Promise<T> {
-  for (let left = 200; ; left--) {
+  for (const until = Date.now() + PATIENCE_MS; ;) {
     try {
       return await work();
     } catch (error) {
-      if (!maySendAgain(error) || left === 0) throw error;
+      if (!maySendAgain(error) || Date.now() >= until) throw error;
       await new Promise((resolve) => setTimeout(resolve, 5 + Math.random() * 45));
     }
   }
