@@ -33,7 +33,7 @@ export interface HubAddress {
 export class HubTransport implements Transport {
   readonly #address: HubAddress;
   readonly #closed: AbortSignal;
-  /** The log of a workflow that is being read, as it happens. */
+  /** What each reader of each workflow reads as it happens. */
   readonly #streams = new Map<string, { readonly agents: string; readonly stream: HubStream }>();
 
   /** @param closed fires when nothing is to be asked any more. */
@@ -64,19 +64,21 @@ export class HubTransport implements Transport {
   }
 
   /** The stream that goes on where a reader is, for the same agents; else a new one in its place. */
-  #streamOf(workflowId: string, { agents, after }: ReceiveArgs): HubStream {
+  #streamOf(workflowId: string, { reader = '', agents, after }: ReceiveArgs): HubStream {
     const who = agents.toSorted().join(' ');
-    const open = this.#streams.get(workflowId);
+    // A process with many agents has several readers of one workflow.
+    const key = `${workflowId} ${reader}`;
+    const open = this.#streams.get(key);
     if (open?.agents === who && open.stream.after === after && !open.stream.closed) return open.stream;
     open?.stream.close();
     const stream = new HubStream(
       after,
-      async (signal) => await this.#call(HUB_PATHS.stream, { workflow_id: workflowId, agents, after }, signal),
+      async (signal) => await this.#call(HUB_PATHS.stream, { workflow_id: workflowId, reader, agents, after }, signal),
       () => {
-        if (this.#streams.get(workflowId)?.stream === stream) this.#streams.delete(workflowId);
+        if (this.#streams.get(key)?.stream === stream) this.#streams.delete(key);
       },
     );
-    this.#streams.set(workflowId, { agents: who, stream });
+    this.#streams.set(key, { agents: who, stream });
     return stream;
   }
 

@@ -57,7 +57,6 @@ export class Reader {
     this.#workflowId = workflowId;
     this.#name = name;
     this.#closed = closed;
-    closed.addEventListener('abort', () => this.#interrupt.abort(), { once: true });
     this.#onIdle = onIdle;
   }
 
@@ -96,6 +95,9 @@ export class Reader {
 
   async #run(): Promise<void> {
     this.#running = true;
+    const end = (): void => this.#interrupt.abort();
+    // Only while it reads: a process meets many workflows, and would keep a trace of each.
+    this.#closed.addEventListener('abort', end, { once: true });
     for (let failures = 0; this.#cursors.size > 0 && !this.#closed.aborted;) {
       this.#interrupt = new AbortController();
       // Each page of the past that is read listens to it once: Node would warn of a leak after ten.
@@ -117,6 +119,7 @@ export class Reader {
         this.#failing = false;
       }
     }
+    this.#closed.removeEventListener('abort', end);
     this.#running = false;
     this.#onIdle();
   }

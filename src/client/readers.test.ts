@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { receiveArgs, type LogEvent } from '../envelope/calls.ts';
 import { disconnect } from './connect.ts';
 import { Hub } from './hub.ts';
+import { HUB_PATHS } from './hubTransport.ts';
 
 const AGENTS = 2_500;
 const said = (seq: number, to: string): LogEvent => ({
@@ -30,12 +31,14 @@ beforeAll(async () => {
         response.writeHead(400).end(JSON.stringify({ error: { code: 'invalid_envelope', message: 'refused' } }));
         return;
       }
-      const { reader, agents, after, wait_seconds: wait } = parsed.data;
+      const { reader, agents, after } = parsed.data;
       const events = log.filter(({ seq, envelope }) => seq > after && agents.includes(envelope.to ?? ''));
-      if (events.length > 0 || wait === 0)
-        response.end(JSON.stringify({ events, next: log.length, truncated: false, now: '' }));
-      // Nothing more will come: the call stays open.
-      else waiting.add(reader);
+      if (request.url !== HUB_PATHS.stream)
+        return response.end(JSON.stringify({ events, next: log.length, truncated: false, now: '' }));
+      // Nothing more will come: the stream stays open.
+      for (const event of events) response.write(`id: ${event.seq}\ndata: ${JSON.stringify(event)}\n\n`);
+      response.flushHeaders();
+      waiting.add(reader);
     });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -60,7 +63,7 @@ it('reads for more agents of a process than one call may name, for each once', a
       .listen({ agent, onEvent: ({ seq }) => heard.push(`${agent} ${seq}`), onGap: () => undefined }, 0);
   });
   await expect.poll(() => waiting.size).toBe(3);
-  expect(heard.sort()).toEqual(['a-0 1', 'a-1200 2', `a-${AGENTS - 1} 3`]);
+  await expect.poll(() => heard.toSorted()).toEqual(['a-0 1', 'a-1200 2', `a-${AGENTS - 1} 3`]);
   expect(refused).toEqual([]);
   for (const stop of stops) stop();
 });

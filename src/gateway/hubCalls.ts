@@ -25,7 +25,7 @@ export const requestCall = z.object({
     .describe('What a workflow is started with that is not there yet; only with a token of a hub.'),
 });
 export const receiveCall = z.object({ workflow_id: workflowId, ...receiveArgs.shape });
-export const streamCall = receiveCall.pick({ workflow_id: true, agents: true, after: true });
+export const streamCall = receiveCall.pick({ workflow_id: true, reader: true, agents: true, after: true });
 export const viewCall = z.object({
   workflow_id: workflowId,
   query: z.record(z.string(), json).optional().describe('What of it; absent: the whole of it.'),
