@@ -12,7 +12,12 @@ export type ConsoleFormat = 'text' | 'json';
 export function consoleLine(event: LogEvent, format: ConsoleFormat): string {
   if (format === 'json') return JSON.stringify(event);
   const { envelope } = event;
-  return `${String(event.seq).padStart(5)}  ${timeOf(envelope)}  ${sentence(envelope, harmless)}`;
+  return `${String(event.seq).padStart(5)}  ${timeOf(envelope)}  ${wordsOf(envelope)}`;
+}
+
+/** What an envelope says, as one line of bounded length that is harmless and masked. */
+export function wordsOf(envelope: Envelope): string {
+  return sentence(envelope, harmless);
 }
 
 function timeOf({ ts }: Envelope): string {

@@ -86,12 +86,12 @@ export function rooms(app: OpenAPIHono<GatewayEnv>, services: Services): void {
 
   app.openapi(streamRoute, async (c) => {
     const { room } = c.req.valid('param');
-    const { after, source } = c.req.valid('query');
+    const { after, source, words } = c.req.valid('query');
     const { feed, agents, end, release } = await opened(c, room, source, true);
     try {
       const from = cursorOf(feed, c.req.header('last-event-id') ?? after);
       await feed.covers(from, end);
-      return streamed(c, services, { feed, agents, after: from, release });
+      return streamed(c, services, { feed, agents, after: from, words: words === 'true', release });
     } catch (error) {
       release();
       throw error;

@@ -52,6 +52,10 @@ export const messagesQuery = z.object({
 export const streamQuery = z.object({
   after: after.default('-1'),
   source,
+  words: z
+    .enum(['true', 'false'], 'must be true or false')
+    .default('false')
+    .describe('Whether each event also has `words`: what it says, as a line for people.'),
 });
 
 export const errorBody = z

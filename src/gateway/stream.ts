@@ -1,4 +1,4 @@
-import type { Feed } from './feed.ts';
+import type { Feed, FeedEvent } from './feed.ts';
 
 /** One write to a client holds about so many bytes; a slow one is given no more until it has taken them. */
 const CHUNK_BYTES = 64 * 1024;
@@ -15,6 +15,8 @@ export interface StreamOptions {
   readonly agents: ReadonlySet<string>;
   /** The last number that the client has. */
   readonly after: number;
+  /** What an event is on the wire. Default: its own frame, made once for all streams. */
+  readonly frameOf?: ((event: FeedEvent) => Uint8Array) | undefined;
   readonly onSent: (events: number) => void;
   readonly onEnd: (end: StreamEnd) => void;
   /** Cuts the connection, where whoever serves it can. */
@@ -81,7 +83,7 @@ export class EventStream {
 
   /** What the client is to be told next; nothing where the stream ends first. */
   async #next(): Promise<Uint8Array | undefined> {
-    const { feed, agents, onSent } = this.#options;
+    const { feed, agents, onSent, frameOf = ({ frame }) => frame } = this.#options;
     const { signal } = this.#ended;
     for (; !signal.aborted; await feed.changed(signal)) {
       const page = feed.read(this.#after, agents, PAGE_EVENTS);
@@ -89,11 +91,12 @@ export class EventStream {
         return this.#gap(page.events[0] ? page.events[0].seq - 1 : feed.head);
       const frames: Uint8Array[] = [];
       let bytes = 0;
-      for (const { frame, seq } of page.events) {
+      for (const event of page.events) {
+        const frame = frameOf(event);
         if (bytes > 0 && bytes + frame.length > CHUNK_BYTES) break;
         frames.push(frame);
         bytes += frame.length;
-        this.#after = seq;
+        this.#after = event.seq;
       }
       if (frames.length === page.events.length) this.#after = page.next;
       if (frames.length === 0) {

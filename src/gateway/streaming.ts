@@ -1,6 +1,7 @@
 import type { Context } from 'hono';
 import type { GatewayEnv, Services } from './context.ts';
-import type { Feed } from './feed.ts';
+import { wordsOf } from '../bridge/console.ts';
+import type { Feed, FeedEvent } from './feed.ts';
 import { EventStream } from './stream.ts';
 
 /** What is streamed, to whom, and from where. */
@@ -9,17 +10,20 @@ export interface Streamed {
   readonly agents: ReadonlySet<string>;
   /** The last number that the client has. */
   readonly after: number;
+  /** Whether each event is also said in words, for people. */
+  readonly words?: boolean;
   /** Called once, when the stream has ended. */
   readonly release: () => void;
 }
 
 /** Answers with the server-sent events of a log. It counts as an open request of the caller's token until it ends. */
 export function streamed(c: Context<GatewayEnv>, { streams, metrics }: Services, what: Streamed): Response {
-  const { release, ...of } = what;
+  const { release, words, ...of } = what;
   const letGo = c.get('keepOpen')();
   const outgoing = c.env?.outgoing;
   const stream = new EventStream({
     ...of,
+    frameOf: words ? worded : undefined,
     cut: outgoing ? () => outgoing.destroy() : undefined,
     onSent: (events) => metrics.events.inc(events),
     onEnd: (reason) => {
@@ -37,4 +41,9 @@ export function streamed(c: Context<GatewayEnv>, { streams, metrics }: Services,
     // Proxies that would hold events back until there are many.
     'x-accel-buffering': 'no',
   });
+}
+
+function worded({ seq, envelope }: FeedEvent): Uint8Array {
+  const data = JSON.stringify({ seq, envelope, words: wordsOf(envelope) });
+  return new TextEncoder().encode(`id: ${seq}\ndata: ${data}\n\n`);
 }

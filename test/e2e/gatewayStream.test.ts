@@ -61,6 +61,25 @@ describe('a stream', () => {
     whole.close();
   });
 
+  it('says each event in words where that is asked for', async () => {
+    const plain = await StreamClient.open(streamOf('worded', '?after=0'), bob);
+    const worded = await StreamClient.open(streamOf('worded', '?after=0&words=true'), bob);
+    await gateway.ask(ann, '/v1/rooms/worded/messages', {
+      type: 'room.join',
+      kind: 'coder',
+      purpose: 'mends\u001b[31m',
+    });
+    const isJoin = ({ data }: { data: string }) => data.includes('"type":"room.join"');
+    expect(JSON.parse((await worded.hears(isJoin)).data)).toMatchObject({
+      words: 'ann joins as coder: mends\\u001b[31m',
+    });
+    expect(JSON.parse((await plain.hears(isJoin)).data)).not.toHaveProperty('words');
+    plain.close();
+    worded.close();
+    const refused = await gateway.ask(bob, '/v1/rooms/worded/stream?words=maybe');
+    expect(refused).toMatchObject({ status: 400, error: { field: 'words' } });
+  });
+
   it('gives signs of life, and ends when its token is revoked', async () => {
     await post('quiet', 'x');
     const token = await gateway.token({ agent: 'carl', rooms: ['quiet'] });

@@ -59,6 +59,7 @@ describe.skipIf(noBrowser)('the page of a room', { timeout: 90_000 }, () => {
         .toMatch(new RegExp(`ann.* has report \\(exclusive, token ${tokens.report}\\).* for \\d+ s`));
     });
     await expect.poll(() => text('held'), { timeout: 10_000 }).toBe('nothing is held');
+    await expect.poll(() => text('log')).toContain('ann asks for report (exclusive)');
   });
 
   it('shows what is open: tasks, votes and barriers', async () => {

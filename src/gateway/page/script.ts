@@ -86,22 +86,12 @@ function showState(state) {
   tick();
 }
 
-const HIDDEN = new Set(['type', 'id', 'from', 'to', 'ts', 'seq', 'in_reply_to', 'idempotency_key', 'text', 'source', 'source_seq', 'max_hops']);
-
-function showMessage({ seq, envelope }) {
+function showMessage({ seq, envelope, words }) {
   if (seq <= shown) return;
   shown = seq;
   const at = Date.parse(envelope.ts);
-  const details = Object.entries(envelope)
-    .filter(([field, value]) => !HIDDEN.has(field) && value !== null)
-    .map(([field, value]) => field + ' ' + (typeof value === 'string' ? value : JSON.stringify(value)))
-    .join(', ');
-  const item = line([
-    [Number.isNaN(at) ? '' : new Date(at).toLocaleTimeString(), 'dim'],
-    [envelope.from + (envelope.to ? ' to ' + envelope.to : ''), 'who'],
-    [envelope.type === 'room.post' ? String(envelope.text) : envelope.type],
-    [envelope.type === 'room.post' ? '' : details.slice(0, 300), 'dim'],
-  ]);
+  const said = envelope.type === 'room.post' ? [[envelope.from, 'who'], [String(envelope.text)]] : [[words], [envelope.type, 'dim']];
+  const item = line([[Number.isNaN(at) ? '' : new Date(at).toLocaleTimeString(), 'dim'], ...said]);
   const log = $('log');
   log.prepend(item);
   while (log.childElementCount > MAX_SHOWN) log.lastElementChild.remove();
@@ -126,7 +116,7 @@ function refresh() {
 
 /** Reads the stream until it ends. EventSource cannot send a token, so this reads server-sent events itself. */
 async function follow() {
-  const response = await ask('/stream', { headers: { 'last-event-id': String(shown) } });
+  const response = await ask('/stream?words=true', { headers: { 'last-event-id': String(shown) } });
   standing('live', true);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
