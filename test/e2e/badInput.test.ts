@@ -86,7 +86,7 @@ describe('an envelope', () => {
     ['an attempt of 1.5', { ...claim(), type: 'task.renew', attempt: 1.5 }, 'invalid_envelope', 'attempt'],
     ['no attempt', { ...claim(), type: 'task.complete' }, 'invalid_envelope', 'attempt'],
     ['17 KiB', claim({ note: 'x'.repeat(17 * 1024) }), 'over_limit', 'envelope'],
-    ['100 levels', claim({ note: nested(100) }), 'invalid_envelope', 'envelope'],
+    ['100 levels', claim({ note: nested(100) }), 'invalid_envelope', 'note'],
     ['an operator’s message from an agent', { ...say('config.set', 'w'), config: {} }, 'unauthorized', 'config.set'],
   ])('with %s is refused and changes nothing', async (_name, raw, code, named) => {
     const before = await stateOf(task);
