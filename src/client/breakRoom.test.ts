@@ -70,6 +70,15 @@ describe('whether to yield', () => {
   it('begins anew when the task is announced again', () => {
     const claim = { type: 'task.claim', from: 'bo', task_id: 't-1' };
     expect(hint(log(claim, { type: 'task.announce', task_id: 't-1', attempt: 2 }))).toEqual({ yield: false });
-    expect(hint(log(claim, { type: 'task.announce', task_id: 't-2' }))).toMatchObject({ yield: true });
+    expect(hint(log(claim, { type: 'task.announce', task_id: 't-2', attempt: 2 }))).toMatchObject({ yield: true });
+    // One that has failed, and is a new task.
+    const again = { type: 'task.announce', task_id: 't-1', attempt: 1 };
+    expect(hint(log(again, { ...again, attempt: 2 }, claim, again))).toEqual({ yield: false });
+  });
+
+  it('does not when the first announcement reaches the room after what is said of the task', () => {
+    const said = post('bo', 'Starting: t-1', 1);
+    for (const attempt of [{}, { attempt: 1 }])
+      expect(hint(log(...said, { type: 'task.announce', task_id: 't-1', ...attempt }))).toMatchObject({ to: 'bo' });
   });
 });

@@ -1,5 +1,5 @@
 import { SYNOD, type Envelope } from '../envelope/envelope.ts';
-import { parseTimestamp } from '../envelope/fields.ts';
+import { parseTimestamp, type Json } from '../envelope/fields.ts';
 import type { LogEvent } from '../envelope/calls.ts';
 
 /** What `agent.shouldYield` found. */
@@ -27,9 +27,14 @@ export function yieldHint(
   const { agent, taskId, now, withinMs } = about;
   const named = mentionOf(taskId);
   let hint: YieldHint = { yield: false };
+  let attempt: Json = 1;
   for (const [i, { envelope }] of log.entries()) {
-    // What was said of an earlier attempt does not hold back the next.
-    if (envelope.type === 'task.announce' && envelope['task_id'] === taskId) hint = { yield: false };
+    if (envelope.type === 'task.announce' && envelope['task_id'] === taskId) {
+      const announced = envelope['attempt'] ?? 1;
+      // What was said of an earlier attempt does not hold back the next. The first one may reach the room after what is said of it.
+      if (announced !== attempt) hint = { yield: false };
+      attempt = announced;
+    }
     const to = speakerOf(envelope, taskId, named);
     if (to === undefined || to === agent) continue;
     if (timeOf(log, i, now) > now - withinMs) hint = { yield: true, to, because: envelope };

@@ -10,11 +10,11 @@ export async function holdLocks(client: Client, room: string, options: WireOptio
   const ask = (message: object) => retried(() => wire.ask(message));
   const [first] = await ask(request('one', ['report', 'data'], 'write', { lease_seconds: 0.5 }));
   await ask(request('two', ['report'], 'read'));
-  await ask(request('three', ['report'], 'exclusive', { wait_seconds: 30 }));
+  await ask(request('three', ['report'], 'exclusive', { wait_seconds: 300, lease_seconds: 300 }));
   await ask(request('four', ['report'], 'write', { wait_seconds: 0 }));
   await ask(say('lock.renew', 'one', { lock_id: first?.['lock_id'], lease_seconds: 0.4 }));
   await wire.until(({ type, holder }) => type === 'lock.expired' && holder === 'one');
-  const left = request('four', ['report'], 'exclusive', { wait_seconds: 30 });
+  const left = request('four', ['report'], 'exclusive', { wait_seconds: 300 });
   await ask(left);
   await ask(say('lock.cancel', 'four', { request: left.id }));
   await wire.signal(say('lock.release', 'two', { lock_id: 'l-2' }));
