@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
+import { logToStderr } from '../dev/log.ts';
 import { startDevServer } from '../dev/server.ts';
 import { port } from './ports.ts';
 import { untilStopped } from './room.ts';
@@ -48,6 +49,12 @@ export function devCommand(): Command {
           if (server.uiUrl !== undefined) console.log(`Web UI   ${server.uiUrl}`);
           console.log('stop     Ctrl-C');
         };
+        let stopping = false;
+        void server.exited.then(({ code, signal }) => {
+          if (stopping) return;
+          logToStderr(`the Temporal server has ended (${signal ?? `exit code ${code}`}): start synod dev again`);
+          process.exit(1);
+        });
         try {
           if (options.worker)
             await runWorker(await workerAt(server.address, server.namespace, options.taskQueue), ready);
@@ -56,6 +63,7 @@ export function devCommand(): Command {
             await untilStopped();
           }
         } finally {
+          stopping = true;
           await server.stop();
         }
       },

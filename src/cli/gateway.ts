@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
+import { checked } from '../client/compose.ts';
 import { connect, disconnect } from '../client/connect.ts';
 import { logToStderr } from '../dev/log.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
@@ -10,7 +11,7 @@ import { port } from './ports.ts';
 
 const DEFAULT_PORT = 8787;
 const DEFAULT_FILE = 'synod-tokens.json';
-const HASHES = 'file of tokens, of which it holds only hashes (default: SYNOD_TOKENS)';
+const HASHES = 'file of tokens, of which it holds only hashes; SYNOD_TOKENS names another';
 
 export function gatewayCommand(): Command {
   return new Command('gateway')
@@ -60,8 +61,8 @@ function tokenCommand(): Command {
     .option(...file)
     .action(async (options: Rights & { tokens: string }) => {
       const { token, stored } = issue({
-        agent: options.agent,
-        rooms: options.room,
+        agent: checked('agent', options.agent),
+        rooms: options.room.map((room) => (room === '*' ? room : checked('room', room))),
         operator: options.operator ?? false,
         hub: options.hub ?? false,
         ...(options.rate === undefined ? {} : { rate: options.rate }),

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
+import manifest from '../../package.json' with { type: 'json' };
 import { boardCommand, watchCommand } from './room.ts';
 import { bridgeCommand } from './bridge.ts';
 import { devCommand } from './dev.ts';
@@ -9,6 +10,7 @@ import { workerCommand } from './worker.ts';
 
 const program = new Command('synod')
   .description('Durable coordination for groups of autonomous agents, on Temporal.')
+  .version(manifest.version)
   .addHelpText(
     'after',
     '\nThe server is named by TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE (and the other TEMPORAL_* variables of the Temporal SDK);\nwithout them it is 127.0.0.1:7233. `synod dev` needs none: it brings its own.',

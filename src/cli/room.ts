@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { consoleLine } from '../bridge/console.ts';
 import { Agent } from '../client/agent.ts';
+import { checked } from '../client/compose.ts';
 import { connect } from '../client/connect.ts';
 import { Hub } from '../client/hub.ts';
 import { roomTarget } from '../client/targets.ts';
@@ -21,10 +22,16 @@ export function watchCommand(): Command {
     .option('--json', 'one JSON object a line')
     .option('--after <seq>', 'start after this entry of the log; 0 from the start, -1 from now on', sequence, 0)
     .action(async (room: string, options: { json?: boolean; after: number }) => {
+      const { workflowId } = roomTarget(checked('room', room));
       const client = await connect();
-      const reader = Hub.of(client, DEFAULT_TASK_QUEUE).readerOf(roomTarget(room).workflowId);
+      const reader = Hub.of(client, DEFAULT_TASK_QUEUE).readerOf(workflowId);
       const format = options.json ? 'json' : 'text';
-      const onGap = () => console.error('synod: older entries are no longer kept');
+      // Who listens from now on is told so by a first gap, in which nothing is missing.
+      let begun = options.after >= 0;
+      const onGap = () => {
+        if (begun) console.error('synod: older entries are no longer kept');
+        begun = true;
+      };
       const stop = reader.listen(
         { agent: EVERYONE, onGap, onEvent: (event) => console.log(consoleLine(event, format)) },
         options.after,

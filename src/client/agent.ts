@@ -1,7 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { z } from 'zod';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
-import { sha256Hex } from '../envelope/canonical.ts';
 import type { LogEvent } from '../envelope/calls.ts';
 import type { Envelope } from '../envelope/envelope.ts';
 import type { Json } from '../envelope/fields.ts';
@@ -10,7 +9,7 @@ import { taskMessages } from '../envelope/task.ts';
 import { SynodError } from '../envelope/refusal.ts';
 import { yieldHint, type YieldHint } from './breakRoom.ts';
 import { accepted, type OnRetry } from './channel.ts';
-import { checked, compose } from './compose.ts';
+import { checked, compose, keyFor, needed } from './compose.ts';
 import { Hub } from './hub.ts';
 import { outcomeOf, taskEnding } from './outcome.ts';
 import { Room } from './room.ts';
@@ -81,7 +80,8 @@ export class Agent {
    * @throws SynodError `invalid_envelope` naming the field; `idempotency_conflict` where the task was announced differently.
    */
   async announce(room: string, task: TaskOptions): Promise<Announced> {
-    const { linger_seconds: linger, idempotency_key: key = `announce-${sha256Hex(task.task_id)}`, ...fields } = task;
+    needed('object', { task });
+    const { linger_seconds: linger, idempotency_key: key = keyFor('announce', task.task_id), ...fields } = task;
     const message = compose(taskMessages['task.announce'], this.id, {
       type: 'task.announce',
       ...fields,
@@ -176,6 +176,7 @@ export class Agent {
    * completed or failed once. While an operator has paused the room nothing is claimed; what is being done goes on.
    */
   async work(room: string, handler: Handler, options: WorkOptions = {}): Promise<void> {
+    needed('function', { handler });
     await work(this.#hub, this.id, checked('room', room), handler, options);
   }
 }

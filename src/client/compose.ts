@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
+import { sha256Hex } from '../envelope/canonical.ts';
 import { isRefusal, readMessage, type Base } from '../envelope/envelope.ts';
 import { agentId, roomName } from '../envelope/fields.ts';
-import { SynodError } from '../envelope/refusal.ts';
+import { parseErrors, SynodError } from '../envelope/refusal.ts';
 
 /** A message of an agent: `id` and `ts` are filled in, everything is checked before it is sent. Throws a {@link SynodError} naming the field. */
 export function compose<M extends Base>(
@@ -18,7 +19,23 @@ export function compose<M extends Base>(
 
 /** An agent id or a room's name that was checked; throws a {@link SynodError} naming which it is. */
 export function checked(what: 'agent' | 'room', value: string): string {
-  const parsed = (what === 'agent' ? agentId : roomName).safeParse(value);
+  const parsed = (what === 'agent' ? agentId : roomName).safeParse(value, parseErrors);
   if (parsed.success) return parsed.data;
   throw new SynodError('invalid_envelope', `${what} ${parsed.error.issues[0]?.message ?? 'is malformed'}`);
+}
+
+/** The idempotency key of what is done once a name. What is no name is for the schema to refuse. */
+export function keyFor(what: string, name: string): string {
+  return `${what}-${sha256Hex(String(name))}`;
+}
+
+/**
+ * What a caller without types may leave out: a function, or an object of options.
+ * @throws SynodError `invalid_envelope` naming it, before anything is sent.
+ */
+export function needed(kind: 'function' | 'object', given: { readonly [name: string]: unknown }): void {
+  for (const [name, value] of Object.entries(given)) {
+    if (typeof value === kind && value !== null) continue;
+    throw new SynodError('invalid_envelope', `${name} must be ${kind === 'object' ? 'an object' : 'a function'}`);
+  }
 }

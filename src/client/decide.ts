@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { sha256Hex } from '../envelope/canonical.ts';
 import { decisionMessages } from '../envelope/decision.ts';
 import type { Envelope } from '../envelope/envelope.ts';
 import { SynodError } from '../envelope/refusal.ts';
 import { accepted } from './channel.ts';
-import { compose } from './compose.ts';
+import { compose, keyFor } from './compose.ts';
 import type { Hub } from './hub.ts';
 import { askItself, outcomeOf, proposalEnding } from './outcome.ts';
 import { proposalTarget } from './targets.ts';
@@ -94,7 +93,7 @@ export async function decide(
   const { proposal_id = randomUUID(), deadlineSeconds, linger_seconds: linger, ...fields } = options;
   const message = compose(decisionMessages['decision.propose'], agent, {
     type: 'decision.propose',
-    idempotency_key: `propose-${sha256Hex(proposal_id)}`,
+    idempotency_key: keyFor('propose', proposal_id),
     ...fields,
     proposal_id,
     deadline_seconds: deadlineSeconds,

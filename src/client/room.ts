@@ -8,9 +8,11 @@ import {
   type DirectiveOptions,
   type Leadership,
 } from './coordinate.ts';
+import { needed } from './compose.ts';
 import type { Hub } from './hub.ts';
 import { configureLocks, type ConfiguredLocks, type LockConfig } from './locks/configure.ts';
 import { lock, type Lock, type LockOptions } from './locks/lock.ts';
+import { SynodError } from '../envelope/refusal.ts';
 import { roomTarget } from './targets.ts';
 import { Voter, type OnProposalOptions, type VoteHandler } from './vote.ts';
 
@@ -39,6 +41,7 @@ export class Room {
    * @throws SynodError `invalid_envelope` naming the field; `idempotency_conflict` where the id was proposed differently.
    */
   async decide(proposal: ProposalOptions, signal?: AbortSignal): Promise<DecisionResult> {
+    needed('object', { proposal });
     return await decide(this.#hub, this.agent, this.name, proposal, signal);
   }
 
@@ -48,6 +51,7 @@ export class Room {
    * @returns a function that ends it.
    */
   onProposal(handler: VoteHandler, options: OnProposalOptions = {}): () => void {
+    needed('function', { handler });
     return new Voter(this.#hub, this.agent, this.name, handler, options).start();
   }
 
@@ -86,6 +90,9 @@ export class Room {
     options: LockOptions,
     body: (lock: Lock<Resource>) => Promise<Result>,
   ): Promise<Result> {
+    needed('object', { options });
+    needed('function', { body });
+    if (!Array.isArray(resources)) throw new SynodError('invalid_envelope', 'resources must be a list of names');
     return await lock(this.#hub, this.agent, this.name, resources, options, body);
   }
 
@@ -97,6 +104,7 @@ export class Room {
    *   `unauthorized` where the agent is no operator.
    */
   async configureLocks(config: LockConfig): Promise<ConfiguredLocks> {
+    needed('object', { config });
     return await configureLocks(this.#hub, this.agent, this.name, config);
   }
 
@@ -111,6 +119,7 @@ export class Room {
     run: (leadership: Leadership) => Promise<void>,
     options: CoordinateOptions = {},
   ): Promise<void> {
+    needed('function', { run });
     await coordinate(this.#hub, this.agent, this.name, role, run, options);
   }
 
@@ -120,6 +129,7 @@ export class Room {
    * @returns a function that ends it.
    */
   onDirective(role: string, handler: (directive: Directive) => void, options: DirectiveOptions = {}): () => void {
+    needed('function', { handler });
     return onDirective(this.#hub, this.agent, this.name, role, handler, options);
   }
 }

@@ -20,10 +20,10 @@ import { maySpeakFor, type StoredToken } from './tokens.ts';
 export function hubRoutes(app: OpenAPIHono<GatewayEnv>, services: Services): void {
   const { hub, feeds } = services;
   // Room for the address beside the messages.
-  app.use(HUB_PATHS.request, atMost(MAX_REQUEST_BYTES + MAX_ENVELOPE_BYTES));
-  app.use(HUB_PATHS.receive, atMost(MAX_REQUEST_BYTES));
-  app.use(HUB_PATHS.stream, atMost(MAX_REQUEST_BYTES));
-  app.use(HUB_PATHS.view, atMost(MAX_ENVELOPE_BYTES));
+  app.post(HUB_PATHS.request, atMost(MAX_REQUEST_BYTES + MAX_ENVELOPE_BYTES));
+  app.post(HUB_PATHS.receive, atMost(MAX_REQUEST_BYTES));
+  app.post(HUB_PATHS.stream, atMost(MAX_REQUEST_BYTES));
+  app.post(HUB_PATHS.view, atMost(MAX_ENVELOPE_BYTES));
   describeHub(app);
 
   app.post(HUB_PATHS.request, async (c) => {

@@ -62,7 +62,7 @@ const stateRoute = createRoute({
 /** What agents and people do in rooms. */
 export function rooms(app: OpenAPIHono<GatewayEnv>, services: Services): void {
   const { feeds, metrics, hub } = services;
-  app.use(postRoute.getRoutingPath(), atMost(MAX_ENVELOPE_BYTES));
+  app.post(postRoute.getRoutingPath(), atMost(MAX_ENVELOPE_BYTES));
 
   app.openapi(postRoute, async (c) => {
     const { room } = c.req.valid('param');

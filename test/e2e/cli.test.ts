@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -8,6 +9,10 @@ import { freePorts } from '../../src/dev/ports.ts';
 import { startDevServer, type DevServer } from '../../src/dev/server.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+
+/** Whatever a failed test leaves ends with this process. */
+const children = new Set<ChildProcess>();
+process.once('exit', () => children.forEach((child) => child.kill('SIGKILL')));
 
 /** The command line as a process, with what it says. */
 class Synod {
@@ -23,8 +28,7 @@ class Synod {
     });
     this.child.stderr?.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()));
     this.child.once('exit', () => this.#heard.emit('news'));
-    // Whatever a failed test leaves ends with this process.
-    process.once('exit', () => this.child.kill('SIGKILL'));
+    children.add(this.child);
     if (!this.child.stdout) throw new Error('no output to read');
     createInterface({ input: this.child.stdout }).on('line', (line) => {
       this.#lines.push(line);
@@ -55,6 +59,15 @@ class Synod {
   }
 }
 
+/** The process id of the development server that serves on a port. */
+async function serverAt(port: string): Promise<number> {
+  for (const id of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    const words = (await readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')).split('\0');
+    if (words.includes('start-dev') && words[words.indexOf('--port') + 1] === port) return Number(id);
+  }
+  throw new Error(`no server at port ${port}`);
+}
+
 describe('the command line', { timeout: 120_000 }, () => {
   let server: DevServer;
   let env: NodeJS.ProcessEnv;
@@ -83,6 +96,14 @@ describe('the command line', { timeout: 120_000 }, () => {
       envelope: { text: 'is anybody there?' },
     });
     await json.stop('SIGTERM');
+
+    const late = new Synod(['watch', 'cli', '--after', '-1'], env);
+    const agent = new Agent(client, 'agent-1');
+    const talking = setInterval(() => void agent.post('cli', 'and now?').catch(() => undefined), 200);
+    await late.says(/agent-1: and now\?/);
+    clearInterval(talking);
+    await late.stop('SIGTERM');
+    expect(late.stderr).toBe('');
 
     const announced = await new Agent(client, 'agent-1').announce('cli', { task_id: 't-1', title: 'Look around' });
     expect(announced.replies[0]).toMatchObject({ type: 'task.accepted' });
@@ -116,6 +137,15 @@ describe('the command line', { timeout: 120_000 }, () => {
     const bad = new Synod(['watch', 'cli', '--after', 'soon'], env);
     expect(await bad.exit()).not.toBe(0);
     expect(bad.stderr).toContain('--after');
+    for (const [args, named] of [
+      [['watch', 'bad room'], 'room must be 1 to 64'],
+      [['gateway', 'token', 'add', '--agent', 'a b', '--room', 'lab'], 'agent must be 1 to 128'],
+      [['gateway', 'token', 'add', '--agent', 'a', '--room', 'a b'], 'room must be 1 to 64'],
+    ] as const) {
+      const refused = new Synod(args, env);
+      expect(await refused.exit()).toBe(1);
+      expect(refused.stderr).toContain(named);
+    }
   });
 
   it('leaves the worker to others where it is told to', async () => {
@@ -130,6 +160,15 @@ describe('the command line', { timeout: 120_000 }, () => {
     const [refused] = await Promise.allSettled([post, disconnect(client)]);
     expect(String(refused.status === 'rejected' && refused.reason)).toContain('disconnected before synod:dev:room');
     expect(await dev.stop('SIGINT')).toBe(0);
+  });
+
+  it.skipIf(process.platform !== 'linux')('ends, and says so, when its server has', async () => {
+    const dev = new Synod(['dev', '--no-ui'], {});
+    const port = (await dev.says(/^server {3}TEMPORAL_ADDRESS=/)).split(':')[1] ?? '';
+    await dev.says(/^stop/);
+    process.kill(await serverAt(port), 'SIGKILL');
+    expect(await dev.exit()).toBe(1);
+    expect(dev.stderr).toContain('synod: the Temporal server has ended (SIGKILL): start synod dev again');
   });
 
   it('brings up server, Web UI and worker together, and takes them down together', async () => {

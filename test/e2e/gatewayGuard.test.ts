@@ -56,6 +56,14 @@ describe('who has no token', () => {
 });
 
 describe('a token', () => {
+  it.each(['DELETE', 'PUT', 'PATCH', 'OPTIONS'])('cannot %s: that there is no such thing is said', async (method) => {
+    for (const path of [MESSAGES, '/v1/hub/request', '/v1/rooms/lab']) {
+      const response = await fetch(gateway.url + path, { method, headers: { authorization: `Bearer ${ann}` } });
+      expect([path, response.status]).toEqual([path, 404]);
+      expect(await response.json()).toMatchObject({ error: { code: 'unknown' } });
+    }
+  });
+
   it('is for its rooms and its agent alone, also through the hub', async () => {
     const refused = { status: 403, error: { code: 'unauthorized' } };
     expect(await gateway.ask(ann, '/v1/rooms/other/messages', post)).toMatchObject(refused);

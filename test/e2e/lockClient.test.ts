@@ -203,3 +203,26 @@ describe('shards', { timeout: 60_000 }, () => {
     await expect(apart).rejects.toThrow(/invalid_envelope: resources .*shard/);
   });
 });
+
+describe('a caller without types', () => {
+  it('is told what it has left out, before anything is asked', async () => {
+    const { ann } = await rooms('untyped', 'ann');
+    const nothing = undefined as never;
+    const body = () => Promise.resolve();
+    for (const [call, reason] of [
+      [() => ann.lock('report' as never, exclusive, body), 'resources must be a list of names'],
+      [() => ann.lock(['report'], nothing, body), 'options must be an object'],
+      [() => ann.lock(['report'], exclusive, nothing), 'body must be a function'],
+      [() => ann.coordinate('main', nothing), 'run must be a function'],
+      [() => ann.decide(nothing), 'proposal must be an object'],
+      [async () => ann.onProposal(nothing), 'handler must be a function'],
+      [async () => ann.onDirective('main', nothing), 'handler must be a function'],
+    ] as const)
+      await expect(Promise.resolve().then<unknown>(call)).rejects.toThrow(`invalid_envelope: ${reason}`);
+    const agent = new Agent(stack.client, 'ann');
+    await expect(agent.work('untyped', nothing)).rejects.toThrow('handler must be a function');
+    await expect(agent.announce('untyped', nothing)).rejects.toThrow('task must be an object');
+    await expect(agent.announce('untyped', { title: 'x' } as never)).rejects.toThrow('task_id is missing');
+    await expect(counts('untyped')).rejects.toThrow('not found');
+  });
+});
