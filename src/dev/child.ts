@@ -14,7 +14,7 @@ export interface OwnedChild {
   exited: Promise<Exit>;
   /** True until the process has ended. */
   running(): boolean;
-  /** The last 50 lines that it wrote to stdout, and behind them the last 50 that it wrote to stderr. */
+  /** The first 10 and the last 50 lines that it wrote to stdout, and behind them those that it wrote to stderr. */
   tail(): string;
   /** Resolves when a line of its output matches; never resolves if none does. */
   said(pattern: RegExp): Promise<void>;
@@ -25,6 +25,8 @@ export interface OwnedChild {
 }
 
 const KEPT_LINES = 50;
+/** A panic says its reason first, and then more lines than are kept of the end. */
+const FIRST_LINES = 10;
 const STOP_MS = 5000;
 
 /** What ends each child that still runs when this process ends: one listener for all, for Node warns of a leak after ten. */
@@ -46,7 +48,7 @@ export async function startChild(command: string, args: readonly string[]): Prom
   const listeners = new Set<(line: string) => void>();
   const keepIn = (lines: string[]) => (line: string) => {
     lines.push(line);
-    if (lines.length > KEPT_LINES) lines.shift();
+    if (lines.length > FIRST_LINES + KEPT_LINES) lines.splice(FIRST_LINES, 1);
     for (const listener of listeners) listener(line);
   };
   const lines = (): string[] => [...kept.out, ...kept.err];
