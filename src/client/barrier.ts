@@ -69,21 +69,23 @@ export class Meeting {
   readonly #agent: string;
   readonly #room: string;
   readonly #phase: string;
+  readonly #signal: AbortSignal | undefined;
 
-  constructor(hub: Hub, agent: string, room: string, phase: string) {
+  constructor(hub: Hub, agent: string, room: string, phase: string, signal?: AbortSignal) {
     this.#hub = hub;
     this.#agent = agent;
     this.#room = room;
     this.#phase = phase;
+    this.#signal = signal;
   }
 
   /** Behind `room.barrier`. */
-  async meet(options: BarrierOptions, signal?: AbortSignal): Promise<BarrierResult> {
+  async meet(options: BarrierOptions): Promise<BarrierResult> {
     const { roster, note } = options;
     if (roster) await this.#open(roster, options);
     const member = roster?.includes(this.#agent) ?? true;
-    const ended = member ? await this.#checkIn(note, signal) : undefined;
-    return ended ?? this.#resultOf(await outcomeOf(this.#hub, this.#agent, this.#ending, signal));
+    const ended = member ? await this.#checkIn(note) : undefined;
+    return ended ?? this.#resultOf(await outcomeOf(this.#hub, this.#agent, this.#ending, this.#signal));
   }
 
   /** Behind `room.leaveBarrier`. */
@@ -101,7 +103,7 @@ export class Meeting {
     const key = `${what}-${sha256Hex(`${this.#phase} ${JSON.stringify(fields)}`)}`;
     const message = compose(schema, this.#agent, { type, phase: this.#phase, idempotency_key: key, ...fields });
     const config = linger === undefined ? undefined : { linger_seconds: linger };
-    return await this.#hub.send(barrierTarget(this.#room, this.#phase, config), message);
+    return await this.#hub.send(barrierTarget(this.#room, this.#phase, config), message, this.#signal);
   }
 
   async #open(roster: readonly string[], options: BarrierOptions): Promise<void> {
@@ -135,9 +137,9 @@ export class Meeting {
   }
 
   /** Checks in as soon as the phase is open to this agent; the end, where it has come with it. */
-  async #checkIn(note: string | undefined, signal?: AbortSignal): Promise<BarrierResult | undefined> {
+  async #checkIn(note: string | undefined): Promise<BarrierResult | undefined> {
     for (let attempt = 0; ; attempt++) {
-      signal?.throwIfAborted();
+      this.#signal?.throwIfAborted();
       // A refusal is remembered with its message's key: each further attempt is a message of its own.
       const what = attempt === 0 ? 'checkin' : `checkin${attempt}`;
       const replies = await this.#send('barrier.checkin', what, note === undefined ? {} : { note });
@@ -150,7 +152,7 @@ export class Meeting {
       }
       const ended = await this.#refused(answer);
       if (ended) return ended;
-      await pause(backoff(attempt), signal);
+      await pause(backoff(attempt), this.#signal);
     }
   }
 
@@ -164,13 +166,15 @@ export class Meeting {
     // Its part of the roster is still to come, or came just now.
     const expected = view && (!view.roster_complete || view.roster.includes(this.#agent));
     if (code === 'not_eligible' && expected && !view.dropped.includes(this.#agent)) return undefined;
-    const ended = view?.arrived.includes(this.#agent) ? await askItself(this.#hub, this.#ending) : undefined;
+    const ended = view?.arrived.includes(this.#agent)
+      ? await askItself(this.#hub, this.#ending, this.#signal)
+      : undefined;
     if (ended) return this.#resultOf(ended);
     throw asError(answer);
   }
 
   async #standing(): Promise<z.infer<typeof standing> | undefined> {
-    return standing.safeParse(await this.#hub.view(this.#ending.target.workflowId)).data;
+    return standing.safeParse(await this.#hub.view(this.#ending.target.workflowId, undefined, this.#signal)).data;
   }
 
   #resultOf(envelope: Envelope): BarrierResult {

@@ -4,7 +4,7 @@ import type { Base, Envelope } from '../envelope/envelope.ts';
 import { MAX_REQUEST_BYTES, MAX_REQUEST_ENVELOPES } from '../envelope/limits.ts';
 import { SynodError } from '../envelope/refusal.ts';
 import { classify } from './faults.ts';
-import { backoff, pause } from './timing.ts';
+import { backoff, pause, unlessAborted } from './timing.ts';
 import type { Transport } from './transport.ts';
 
 /** So many at once are a crowd: whoever of it comes first waits for the others, but no longer than this, in milliseconds. */
@@ -14,6 +14,8 @@ const GATHER_MS = 20;
 interface Pending {
   readonly message: Base;
   readonly bytes: number;
+  /** Fires when nobody waits for its answer any more. */
+  readonly signal: AbortSignal | undefined;
   readonly resolve: (replies: Envelope[]) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -30,32 +32,43 @@ export class Channel {
   readonly #target: Target;
   readonly #closed: AbortSignal;
   readonly #onRetry: OnRetry;
+  readonly #onIdle: () => void;
   #queue: Pending[] = [];
   #busy = false;
   /** How many messages the last batch had. */
   #company = 1;
   #arrived: () => void = () => undefined;
 
-  /** @param closed fires when nothing is to be sent any more. */
-  constructor(transport: Transport, target: Target, closed: AbortSignal, onRetry: OnRetry) {
+  /**
+   * @param closed fires when nothing is to be sent any more.
+   * @param onIdle called whenever all has been answered or given up.
+   */
+  constructor(
+    transport: Transport,
+    target: Target,
+    closed: AbortSignal,
+    onRetry: OnRetry,
+    onIdle: () => void = () => undefined,
+  ) {
     this.#transport = transport;
     this.#target = target;
     this.#closed = closed;
     this.#onRetry = onRetry;
+    this.#onIdle = onIdle;
   }
 
-  get idle(): boolean {
-    return !this.#busy && this.#queue.length === 0;
-  }
-
-  /** Sends a message that passed its schema; resolves to the replies to it. */
-  async send(message: Base): Promise<Envelope[]> {
+  /**
+   * Sends a message that passed its schema; resolves to the replies to it.
+   * @param signal gives it up: rejects with its reason, and the message is not sent again. It may have arrived.
+   */
+  async send(message: Base, signal?: AbortSignal): Promise<Envelope[]> {
     const bytes = Buffer.byteLength(JSON.stringify(message)) + 1;
-    return await new Promise((resolve, reject) => {
-      this.#queue.push({ message, bytes, resolve, reject });
+    const answers = new Promise<Envelope[]>((resolve, reject) => {
+      this.#queue.push({ message, bytes, signal, resolve, reject });
       if (this.#queue.length >= this.#company) this.#arrived();
       if (!this.#busy) void this.#pump();
     });
+    return await unlessAborted(answers, signal);
   }
 
   async #pump(): Promise<void> {
@@ -65,15 +78,17 @@ export class Channel {
     while (this.#queue.length > 0) {
       await this.#gather();
       const batch = this.#next();
+      if (batch.length === 0) continue;
       this.#company = batch.length;
       try {
-        const answers = await this.#request(batch.map(({ message }) => message));
+        const answers = await this.#request(batch);
         for (const [i, { resolve }] of batch.entries()) resolve(answers[i] ?? []);
       } catch (error) {
         for (const { reject } of batch) reject(error);
       }
     }
     this.#busy = false;
+    this.#onIdle();
   }
 
   /**
@@ -89,6 +104,7 @@ export class Channel {
   }
 
   #next(): Pending[] {
+    this.#queue = this.#queue.filter(({ signal }) => !signal?.aborted);
     let bytes = 2;
     const end = this.#queue.findIndex(
       (pending, i) => (bytes += pending.bytes) > MAX_REQUEST_BYTES || i === MAX_REQUEST_ENVELOPES,
@@ -96,15 +112,16 @@ export class Channel {
     return this.#queue.splice(0, end < 0 ? this.#queue.length : Math.max(end, 1));
   }
 
-  async #request(messages: readonly Base[]): Promise<Envelope[][]> {
+  async #request(batch: readonly Pending[]): Promise<Envelope[][]> {
     const { workflowId } = this.#target;
+    const messages = batch.map(({ message }) => message);
     for (let attempt = 0; ; attempt++) {
       try {
         return await this.#transport.request(this.#target, messages);
       } catch (error) {
         const fault = classify(error);
         if (this.#closed.aborted) throw new Error(`disconnected before ${workflowId} had answered`, { cause: error });
-        if (fault.kind === 'fatal') throw fault.error;
+        if (fault.kind === 'fatal' || batch.every(({ signal }) => signal?.aborted)) throw fault.error;
         this.#onRetry({ workflowId, attempt, error });
         await pause(backoff(attempt), this.#closed);
       }

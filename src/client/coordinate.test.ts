@@ -1,18 +1,12 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { LogEvent } from '../envelope/calls.ts';
-import type { Base, Envelope } from '../envelope/envelope.ts';
 import { SynodError } from '../envelope/refusal.ts';
-import { Host } from '../host/host.ts';
-import { coordinatorElection } from '../protocols/election/protocol.ts';
-import { coordinate, onDirective, type Directive, type ElectionHub, type Leadership } from './coordinate.ts';
+import { coordinate, onDirective, type Directive, type ElectionHub } from './coordinate.ts';
+import { candidate, HEARTBEAT_SECONDS, LocalHub, WAY_MS } from './election.fixture.ts';
 import { LeaseLost } from './lease.ts';
 import type { Listener } from './reader.ts';
 import type * as timing from './timing.ts';
 
-const HEARTBEAT_SECONDS = 10;
 const LAPSE_MS = 3 * HEARTBEAT_SECONDS * 1_000;
-/** How long a message is under way. */
-const WAY_MS = 5;
 
 // The timers of node:timers/promises are real ones in any case.
 vi.mock('./timing.ts', async (original) => ({
@@ -30,87 +24,6 @@ beforeEach(
     void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] }),
 );
 afterEach(() => void vi.useRealTimers());
-
-/** An election in this process; what an agent that is cut off says waits, and it hears nothing. */
-class LocalHub implements ElectionHub {
-  readonly said: Base[] = [];
-  readonly log: LogEvent[] = [];
-  readonly #host = new Host(coordinatorElection, {
-    workflowId: 'synod:lab:coordinator:main',
-    room: 'lab',
-    config: {},
-    now: 0,
-  });
-  readonly #listeners = new Set<Listener>();
-  readonly #cutOff = new Map<string, (() => void)[]>();
-
-  constructor() {
-    setInterval(() => this.#changed(() => this.#host.tick(performance.now())), WAY_MS);
-  }
-
-  readonly send = async (_target: object, message: Base): Promise<Envelope[]> => {
-    const waiting = this.#cutOff.get(message.from);
-    if (waiting) await new Promise<void>((resolve) => waiting.push(resolve));
-    await new Promise((resolve) => setTimeout(resolve, WAY_MS));
-    this.said.push(message);
-    return this.#changed(() => this.#host.request([message], performance.now()).flat());
-  };
-
-  readonly readerOf = () => ({
-    listen: (listener: Listener) => {
-      this.#listeners.add(listener);
-      queueMicrotask(listener.onGap);
-      return () => void this.#listeners.delete(listener);
-    },
-  });
-
-  cut(agent: string): void {
-    this.#cutOff.set(agent, []);
-  }
-
-  heal(agent: string): void {
-    const waiting = this.#cutOff.get(agent) ?? [];
-    this.#cutOff.delete(agent);
-    for (const resolve of waiting) resolve();
-  }
-
-  view(field: string): unknown {
-    return this.#host.view(undefined, performance.now())[field];
-  }
-
-  /** Tells what has been logged to those who hear it. */
-  #changed<T>(change: () => T): T {
-    const result = change();
-    const args = { agents: ['*'], after: this.log.length, wait_seconds: 0, limit: 200 };
-    this.#host.receive(args, performance.now(), ({ events }) => {
-      this.log.push(...events);
-      for (const event of events)
-        for (const listener of this.#listeners) if (!this.#cutOff.has(listener.agent)) listener.onEvent(event);
-    });
-    return result;
-  }
-}
-
-/** What a candidate was given, epoch by epoch; each `run` lasts until its signal fires or `finish` is called. */
-function candidate(hub: LocalHub, agent: string) {
-  const led: Leadership[] = [];
-  const stop = new AbortController();
-  let finish: (error?: Error) => void = () => undefined;
-  const run = async (leadership: Leadership) => {
-    led.push(leadership);
-    await new Promise<void>((resolve, reject) => {
-      finish = (error) => (error ? reject(error) : resolve());
-      leadership.signal.addEventListener('abort', () => resolve(), { once: true });
-    });
-  };
-  const options = { heartbeatSeconds: HEARTBEAT_SECONDS, signal: stop.signal };
-  const ended = coordinate(hub, agent, 'lab', 'main', run, options);
-  const failed = ended.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
-  return { led, ended, failed, stop, finish: (error?: Error) => finish(error) };
-}
 
 const pass = async (ms: number) => void (await vi.advanceTimersByTimeAsync(ms));
 const types = (hub: LocalHub) => hub.log.map(({ envelope }) => envelope.type);
@@ -262,6 +175,32 @@ it('that is stopped leaves, whether it leads or stands', async () => {
   await ann.ended;
   expect(ann.led[0]?.signal.aborted).toBe(true);
   expect(hub.view('status')).toBe('vacant');
+});
+
+it('that is stopped while it is cut off ends soon, whatever it waits for', async () => {
+  const hub = new LocalHub();
+  const leader = candidate(hub, 'ann');
+  await pass(10 * WAY_MS);
+  const waiter = candidate(hub, 'bob');
+  await pass(10 * WAY_MS);
+  for (const agent of ['ann', 'bob', 'cem']) hub.cut(agent);
+  const newcomer = candidate(hub, 'cem');
+  await pass(10 * WAY_MS);
+  // Elected, and cut off before its first heartbeat.
+  const elected = new LocalHub();
+  const { send } = elected;
+  vi.spyOn(elected, 'send').mockImplementation(async (target, message) => {
+    if (message.type === 'coordinator.heartbeat') elected.cut('dee');
+    return await send(target, message);
+  });
+  const unheard = candidate(elected, 'dee');
+  await pass(10 * WAY_MS);
+  const all = [leader, waiter, newcomer, unheard];
+  for (const { stop } of all) stop.abort();
+  const ended = Promise.all(all.map(async (each) => await each.ended)).then(() => 'ended');
+  const late = new Promise((resolve) => setTimeout(resolve, LAPSE_MS - 1, 'not ended'));
+  await pass(LAPSE_MS);
+  expect(await Promise.race([ended, late])).toBe('ended');
 });
 
 it('refuses a bad heartbeat or role by the name of the field', async () => {

@@ -9,7 +9,7 @@ import type { Hub } from './hub.ts';
 import { Lease, LeaseLost } from './lease.ts';
 import type { Reader } from './reader.ts';
 import { coordinatorTarget } from './targets.ts';
-import { jittered, pause, until } from './timing.ts';
+import { jittered, parting, pause, until } from './timing.ts';
 
 /** As much of a {@link Hub} as an election needs. */
 export interface ElectionHub {
@@ -193,10 +193,10 @@ class Candidate {
 
   /** Leads one epoch; whether `run` has returned by itself. */
   async #lead(epoch: number, heartbeatSeconds: number): Promise<boolean> {
-    const heartbeat = async () => await this.#say('coordinator.heartbeat', { epoch });
+    const heartbeat = async (end?: AbortSignal) => await this.#say('coordinator.heartbeat', { epoch }, end);
     // Heard of late, the election may be long ago: what is led is counted from a heartbeat of one's own.
     const askedAt = performance.now();
-    const [alive] = await heartbeat();
+    const [alive] = (await until(heartbeat(this.#signal), this.#signal)) ?? [];
     if (alive?.type !== 'coordinator.alive') return false;
     const lease = new Lease(MISSED_HEARTBEATS * heartbeatSeconds, askedAt, heartbeat);
     if (lease.lost) return false;
@@ -222,7 +222,8 @@ class Candidate {
 
   async #direct(lease: Lease, epoch: number, directive: Json): Promise<void> {
     if (lease.lost) throw lostBy(lease);
-    const answers = await until(this.#say('coordinator.directive', { epoch, directive }), lease.signal);
+    const { signal } = lease;
+    const answers = await until(this.#say('coordinator.directive', { epoch, directive }, signal), signal);
     if (!answers) throw lostBy(lease);
     const [answer] = answers;
     const code = answer?.type === 'error' ? answer['code'] : undefined;
@@ -232,8 +233,8 @@ class Candidate {
 
   /** How it stands; undefined where it is to end before that is known. */
   async #join(): Promise<Joined | undefined> {
-    const asked = this.#say('coordinator.join', { heartbeat_seconds: this.#heartbeatSeconds });
-    const answers = await until(asked, this.#signal);
+    const fields = { heartbeat_seconds: this.#heartbeatSeconds };
+    const answers = await until(this.#say('coordinator.join', fields, this.#signal), this.#signal);
     return answers && joined.parse(accepted(answers)[0]);
   }
 
@@ -241,18 +242,18 @@ class Candidate {
   async #leave(heartbeatSeconds: number): Promise<void> {
     try {
       const silence = AbortSignal.timeout(MISSED_HEARTBEATS * heartbeatSeconds * 1000);
-      await until(this.#say('coordinator.leave'), silence);
+      const leave = async (end: AbortSignal) =>
+        await until(this.#say('coordinator.leave', {}, AbortSignal.any([end, silence])), silence);
+      await parting(this.#signal, leave);
     } catch (error) {
       process.emitWarning(`synod: leaving the election of ${this.#role} failed: ${String(error)}`);
     }
   }
 
-  async #say(type: CoordinatorMessage['type'], fields: object = {}): Promise<readonly Envelope[]> {
+  async #say(type: CoordinatorMessage['type'], fields: object, end?: AbortSignal): Promise<readonly Envelope[]> {
     const schema: z.ZodType<CoordinatorMessage> = coordinatorMessages[type];
-    return await this.#hub.send(
-      coordinatorTarget(this.#room, this.#role),
-      compose(schema, this.#agent, { type, role: this.#role, ...fields }),
-    );
+    const message = compose(schema, this.#agent, { type, role: this.#role, ...fields });
+    return await this.#hub.send(coordinatorTarget(this.#room, this.#role), message, end);
   }
 }
 

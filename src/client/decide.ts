@@ -99,7 +99,7 @@ export async function decide(
     deadline_seconds: deadlineSeconds,
   });
   const target = proposalTarget(room, proposal_id, linger === undefined ? undefined : { linger_seconds: linger });
-  accepted(await hub.send(target, message));
+  accepted(await hub.send(target, message, signal));
   const ending = proposalEnding(room, proposal_id);
   const told = resultOf(await outcomeOf(hub, agent, ending, signal));
   if (told) return told;

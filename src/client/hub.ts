@@ -12,7 +12,7 @@ import { HubTransport, type HubAddress } from './hubTransport.ts';
 import { Reader } from './reader.ts';
 import { TemporalTransport } from './temporalTransport.ts';
 import { Shared } from './shared.ts';
-import { backoff, pause } from './timing.ts';
+import { backoff, pause, unlessAborted } from './timing.ts';
 import type { Transport } from './transport.ts';
 
 /** A call that has been repeated so often, for some five seconds, is worth a warning. */
@@ -63,21 +63,32 @@ export class Hub {
     this.#observers.add(onRetry);
   }
 
-  async send(target: Target, message: Base): Promise<Envelope[]> {
+  /**
+   * Sends a message until it is answered.
+   * @param signal gives it up: rejects with its reason. The message may have arrived.
+   */
+  async send(target: Target, message: Base, signal?: AbortSignal): Promise<Envelope[]> {
     const { workflowId } = target;
-    const channel =
-      this.#channels.get(workflowId) ??
-      new Channel(this.#transport, target, this.#closing.signal, (about) => this.#retried(about));
-    this.#channels.set(workflowId, channel);
-    try {
-      const answers = await channel.send(message);
-      // A reader that waits for a workflow to be there need wait no longer.
-      for (const reader of this.#readers.get(workflowId) ?? []) reader.hurry();
-      return answers;
-    } finally {
+    const answers = await this.#channelTo(target).send(message, signal);
+    // A reader that waits for a workflow to be there need wait no longer.
+    for (const reader of this.#readers.get(workflowId) ?? []) reader.hurry();
+    return answers;
+  }
+
+  #channelTo(target: Target): Channel {
+    const { workflowId } = target;
+    const known = this.#channels.get(workflowId);
+    if (known) return known;
+    const channel = new Channel(
+      this.#transport,
+      target,
+      this.#closing.signal,
+      (about) => this.#retried(about),
       // A process meets many tasks; a channel is only worth keeping while it has something to carry.
-      if (channel.idle) this.#channels.delete(workflowId);
-    }
+      () => this.#channels.delete(workflowId),
+    );
+    this.#channels.set(workflowId, channel);
+    return channel;
   }
 
   /** Who listens to a workflow for this process: one reader, and more where it has more listeners than one may read for. */
@@ -163,7 +174,7 @@ export class Hub {
   async #repeated<T>(workflowId: string, signal: AbortSignal | undefined, call: () => Promise<T>): Promise<T> {
     for (let attempt = 0; ; attempt++) {
       try {
-        return await call();
+        return await unlessAborted(call(), signal);
       } catch (error) {
         const fault = classify(error);
         if (fault.kind === 'fatal' || signal?.aborted || this.#closing.signal.aborted) throw fault.error;

@@ -1,12 +1,10 @@
 import type { Envelope } from '../envelope/envelope.ts';
 import { reasonOf } from './channel.ts';
 import { z } from 'zod';
-import { jittered } from './timing.ts';
+import { jittered, MAX_TIMER_MS } from './timing.ts';
 
 /** Renewals that fit into one lease: a single lost one must not lose it. */
 const RENEWALS_A_LEASE = 3;
-/** The longest time that Node's timers take. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Why a lease is over before its work was done; the `reason` of the handler's signal. */
 export class LeaseLost extends Error {

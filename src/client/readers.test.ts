@@ -1,10 +1,7 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { receiveArgs, type LogEvent } from '../envelope/calls.ts';
-import { disconnect } from './connect.ts';
 import { Hub } from './hub.ts';
+import { standInHub, type StandIn } from './hub.fixture.ts';
 import { HUB_PATHS } from './hubTransport.ts';
 
 const AGENTS = 2_500;
@@ -17,44 +14,30 @@ const log = [said(1, 'a-0'), said(2, 'a-1200'), said(3, `a-${AGENTS - 1}`)];
 /** Stands for a hub: refuses what the contract refuses, and tells each call what is for its agents. */
 const refused: string[] = [];
 const waiting = new Set<string | undefined>();
-let server: Server;
-let client: Client;
+let standIn: StandIn;
 
 beforeAll(async () => {
-  server = createServer((request, response) => {
-    let body = '';
-    request.on('data', (chunk: Buffer) => (body += chunk.toString()));
-    request.on('end', () => {
-      const parsed = receiveArgs.safeParse(JSON.parse(body));
-      if (!parsed.success) {
-        refused.push(parsed.error.message);
-        response.writeHead(400).end(JSON.stringify({ error: { code: 'invalid_envelope', message: 'refused' } }));
-        return;
-      }
-      const { reader, agents, after } = parsed.data;
-      const events = log.filter(({ seq, envelope }) => seq > after && agents.includes(envelope.to ?? ''));
-      if (request.url !== HUB_PATHS.stream)
-        return response.end(JSON.stringify({ events, next: log.length, truncated: false, now: '' }));
-      // Nothing more will come: the stream stays open.
-      for (const event of events) response.write(`id: ${event.seq}\ndata: ${JSON.stringify(event)}\n\n`);
-      response.flushHeaders();
-      waiting.add(reader);
-    });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  client = new Client({ connection: Connection.lazy() });
-  Hub.through(client, { url: `http://127.0.0.1:${address.port}`, token: 'any' });
+  standIn = await standInHub((path, call, response) => {
+    const parsed = receiveArgs.safeParse(call);
+    if (!parsed.success) {
+      refused.push(parsed.error.message);
+      response.writeHead(400).end(JSON.stringify({ error: { code: 'invalid_envelope', message: 'refused' } }));
+      return;
+    }
+    const { reader, agents, after } = parsed.data;
+    const events = log.filter(({ seq, envelope }) => seq > after && agents.includes(envelope.to ?? ''));
+    if (path !== HUB_PATHS.stream)
+      return response.end(JSON.stringify({ events, next: log.length, truncated: false, now: '' }));
+    // Nothing more will come: the stream stays open.
+    for (const event of events) response.write(`id: ${event.seq}\ndata: ${JSON.stringify(event)}\n\n`);
+    response.flushHeaders();
+    waiting.add(reader);
+  });
 });
-afterAll(async () => {
-  await disconnect(client);
-  server.closeAllConnections();
-  server.close();
-});
+afterAll(async () => await standIn.stop());
 
 it('reads for more agents of a process than one call may name, for each once', async () => {
-  const hub = Hub.of(client, 'synod');
+  const hub = Hub.of(standIn.client, 'synod');
   const heard: string[] = [];
   const stops = Array.from({ length: AGENTS }, (_, i) => {
     const agent = `a-${i}`;

@@ -64,7 +64,7 @@ export class Room {
    *   without this agent; `idempotency_conflict` where it was opened differently.
    */
   async barrier(phase: string, options: BarrierOptions = {}, signal?: AbortSignal): Promise<BarrierResult> {
-    return await new Meeting(this.#hub, this.agent, this.name, phase).meet(options, signal);
+    return await new Meeting(this.#hub, this.agent, this.name, phase, signal).meet(options);
   }
 
   /**

@@ -1,3 +1,5 @@
+import { unlessAborted } from './timing.ts';
+
 /** A call that all who ask for it meanwhile share: one is under way, and one more waits for whoever asked after it began. */
 export class Shared<T> {
   readonly #call: () => Promise<T>;
@@ -16,7 +18,7 @@ export class Shared<T> {
   async next(signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();
     this.#waiting ??= this.#after(this.#running);
-    return await (signal ? ended(this.#waiting, signal) : this.#waiting);
+    return await unlessAborted(this.#waiting, signal);
   }
 
   async #after(running: Promise<unknown> | undefined): Promise<T> {
@@ -32,12 +34,4 @@ export class Shared<T> {
       if (this.#running === call) this.#running = undefined;
     }
   }
-}
-
-async function ended<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return await new Promise<T>((resolve, reject) => {
-    const stop = () => reject(signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason)));
-    signal.addEventListener('abort', stop, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
-  });
 }

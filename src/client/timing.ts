@@ -50,6 +50,43 @@ export function linked(signals: readonly (AbortSignal | undefined)[], ms?: numbe
   };
 }
 
+/** Who is told to stop still tries for so long, in milliseconds, to hear an answer and to give back what it has. */
+const PARTING_MS = 5_000;
+/** The longest time that Node's timers take. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/**
+ * What the work comes to; undefined where it has not done so by `ms` milliseconds (default 5,000) after the signal fired. How it
+ * ends then is nobody's concern.
+ * @param work is given a signal that fires when it is given up.
+ */
+export async function parting<T>(
+  signal: AbortSignal,
+  work: (end: AbortSignal) => Promise<T>,
+  ms: number = PARTING_MS,
+): Promise<T | undefined> {
+  const end = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const begin = () => (timer = setTimeout(() => end.abort(signal.reason), Math.min(ms, MAX_TIMER_MS)));
+  if (signal.aborted) begin();
+  signal.addEventListener('abort', begin, { once: true });
+  try {
+    return await until(work(end.signal), end.signal);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', begin);
+  }
+}
+
+/** What the work comes to; rejects with the signal's reason where that fires first. How the work ends then is nobody's concern. */
+export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return await work;
+  const done = work.then((value) => ({ value }));
+  const answer = await until(done, signal);
+  if (!answer) throw signal.reason;
+  return answer.value;
+}
+
 /** What the work comes to, or undefined where the signal fires first; how it ends then is nobody's concern. */
 export async function until<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   work.catch(() => undefined);

@@ -9,7 +9,7 @@ import type { Hub } from './hub.ts';
 import { Lease } from './lease.ts';
 import { Pausing } from './pausing.ts';
 import { roomTarget, taskTarget } from './targets.ts';
-import { jittered, pause } from './timing.ts';
+import { jittered, parting, pause } from './timing.ts';
 
 /** The board is read again so often while there is nothing to do. */
 const BOARD_INTERVAL_MS = 30_000;
@@ -52,7 +52,10 @@ export type WorkReport =
 
 /** Options of `agent.work`. */
 export interface WorkOptions {
-  /** Ends the loop. A handler that throws then has its task handed back at once; one that goes on is waited for. */
+  /**
+   * Ends the loop. A handler that throws then has its task handed back at once; one that goes on is waited for. Where the
+   * server is away, handing back is tried for five seconds, and a result is kept up for as long as its lease lasts.
+   */
   readonly signal?: AbortSignal;
   /** What this worker can do; tasks that ask for more are left to others. */
   readonly capabilities?: readonly string[];
@@ -148,8 +151,9 @@ async function attempt(context: Loop, candidate: Candidate): Promise<void> {
     task_id: candidate.task_id,
     lease_seconds: options.leaseSeconds,
   });
+  const answers = await parting(signal, async (end) => await hub.send(target, claim, end));
   // The ack is always the first reply; whatever else comes first says that somebody else was.
-  const won = ack.safeParse((await hub.send(target, claim))[0]);
+  const won = ack.safeParse(answers?.[0]);
   if (won.success) await hold(context, candidate, won.data, askedAt);
 }
 
@@ -160,12 +164,11 @@ async function hold(context: Loop, candidate: Candidate, won: z.infer<typeof ack
   const send = async (
     type: 'task.renew' | 'task.complete' | 'task.fail' | 'task.release',
     fields: object = {},
+    end?: AbortSignal,
   ): Promise<readonly Envelope[]> => {
     const schema: z.ZodType<TaskMessage> = taskMessages[type];
-    return await hub.send(
-      taskTarget(room, task_id),
-      compose(schema, agent, { type, task_id, attempt: token, ...fields }),
-    );
+    const message = compose(schema, agent, { type, task_id, attempt: token, ...fields });
+    return await hub.send(taskTarget(room, task_id), message, end);
   };
   const lease = new Lease(won.lease_seconds, askedAt, () =>
     send('task.renew', { lease_seconds: options.leaseSeconds }),
@@ -175,18 +178,22 @@ async function hold(context: Loop, candidate: Candidate, won: z.infer<typeof ack
     options.onReport?.(
       kind === 'failed' || kind === 'lost' ? { kind, task_id, token, reason } : { kind, task_id, token },
     );
-  report('started');
   try {
-    const ended = await run(context, candidate, lease, token);
+    // A claim that was answered after the end is handed back as it came.
+    if (!signal.aborted) report('started');
+    const ended = signal.aborted ? UNBEGUN : await run(context, candidate, lease, token);
     if (lease.lost) return report('lost', String(lease.signal.reason));
+    const { leftMs } = lease;
     lease.close();
-    const [answer] = await say(send, ended, signal.aborted);
-    const kind =
-      answer?.type === 'error'
-        ? 'lost'
-        : signal.aborted && ended.kind === 'failed' && ended.retry
-          ? 'released'
-          : ended.kind;
+    const released = signal.aborted && ended.kind === 'failed' && ended.retry;
+    // A result is worth the whole lease, also to a worker that is stopped; what is handed back comes free by itself.
+    const answers = await parting(
+      signal,
+      async (end) => await say(send, ended, released, end),
+      released ? undefined : leftMs,
+    );
+    const [answer] = answers ?? [];
+    const kind = !answers || answer?.type === 'error' ? 'lost' : released ? 'released' : ended.kind;
     report(kind, kind === 'lost' ? reasonOf(answer) : ended.kind === 'failed' ? ended.reason : '');
   } finally {
     lease.close();
@@ -197,6 +204,8 @@ async function hold(context: Loop, candidate: Candidate, won: z.infer<typeof ack
 type Ended =
   | { readonly kind: 'completed'; readonly result: Json | undefined }
   | { readonly kind: 'failed'; readonly reason: string; readonly retry: boolean };
+
+const UNBEGUN: Ended = { kind: 'failed', reason: 'the worker was stopped before it began', retry: true };
 
 /** Runs the handler; whatever it does, it comes to an end. */
 async function run(
@@ -233,15 +242,20 @@ async function run(
 
 /** Says how it ended, once: the message keeps its id however often it has to be sent. */
 async function say(
-  send: (type: 'task.complete' | 'task.fail' | 'task.release', fields?: object) => Promise<readonly Envelope[]>,
+  send: (
+    type: 'task.complete' | 'task.fail' | 'task.release',
+    fields: object,
+    end: AbortSignal,
+  ) => Promise<readonly Envelope[]>,
   ended: Ended,
-  stopping: boolean,
+  released: boolean,
+  end: AbortSignal,
 ): Promise<readonly Envelope[]> {
-  if (ended.kind === 'completed') return await send('task.complete', { result: ended.result });
+  if (ended.kind === 'completed') return await send('task.complete', { result: ended.result }, end);
   // Work that was stopped is handed back; what cannot succeed stays failed all the same.
-  return stopping && ended.retry
-    ? await send('task.release')
-    : await send('task.fail', { reason: ended.reason, retry: ended.retry });
+  return released
+    ? await send('task.release', {}, end)
+    : await send('task.fail', { reason: ended.reason, retry: ended.retry }, end);
 }
 
 /** Why a result cannot be sent; doing the work again would not mend it. */

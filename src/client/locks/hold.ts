@@ -4,7 +4,7 @@ import { compose } from '../compose.ts';
 import type { Target } from '../../envelope/address.ts';
 import type { Hub } from '../hub.ts';
 import { Lease } from '../lease.ts';
-import { pause } from '../timing.ts';
+import { parting } from '../timing.ts';
 import { Desk } from './desk.ts';
 
 /** Kinds that give their holder all that another gives. */
@@ -130,9 +130,9 @@ export class Hold {
       lock_id: this.grant.lockId,
     });
     // A server that is away must not hold up what is done: the lease ends by itself.
-    const released = new AbortController();
-    const sent = this.#hub.send(this.target, message).then(() => released.abort(), warn);
-    await Promise.race([sent, pause(leftMs, released.signal)]);
+    await parting(AbortSignal.abort(), async (end) => await this.#hub.send(this.target, message, end), leftMs).catch(
+      warn,
+    );
   }
 
   async #renew(): Promise<readonly Envelope[]> {

@@ -3,7 +3,7 @@ import type { LockType } from '../../envelope/lock.ts';
 import { SynodError } from '../../envelope/refusal.ts';
 import type { Target } from '../../envelope/address.ts';
 import type { Hub } from '../hub.ts';
-import { jittered, pause } from '../timing.ts';
+import { jittered, pause, unlessAborted } from '../timing.ts';
 import { Hold, type Wanted } from './hold.ts';
 import { request, stronger, type Denial, type RequestOptions } from './request.ts';
 import { forgetLocks, lockTarget } from './shards.ts';
@@ -75,7 +75,7 @@ export async function lock<Resource extends string, Result>(
   const frames = enclosing.getStore() ?? [];
   let wanted: Wanted = { resources: [...new Set<string>(resources)].sort(), type: options.type };
   for (let retry = 0; ; retry++) {
-    const target = await lockTarget(hub, room, wanted.resources);
+    const target = await unlessAborted(lockTarget(hub, room, wanted.resources), options.signal);
     const own = frames.find(({ hold }) => hold.covers(agent, target, wanted));
     if (own) return await body(given(own.hold, resources));
     const hold = await acquire(hub, agent, target, wanted, options, frames).catch((error: unknown) => {

@@ -5,7 +5,7 @@ import { asError } from '../channel.ts';
 import type { Target } from '../../envelope/address.ts';
 import { compose } from '../compose.ts';
 import type { Hub } from '../hub.ts';
-import { jittered, pause } from '../timing.ts';
+import { jittered, parting, pause } from '../timing.ts';
 import { Desk } from './desk.ts';
 import { Hold, type Wanted } from './hold.ts';
 
@@ -42,7 +42,7 @@ export interface RequestOptions {
   readonly scope?: number | undefined;
 }
 
-/** Asks for locks once, and waits for the answer. A wait that is broken off by `signal` is cancelled, and throws its reason. */
+/** Asks for locks once, and waits for the answer. A wait that is broken off by `signal` is cancelled, and throws its reason; that takes seconds at most, also where the server is away. */
 export async function request(
   hub: Hub,
   agent: string,
@@ -62,11 +62,12 @@ export async function request(
     priority: options.priority,
     scope: options.scope,
   });
-  const ask = async () => await hub.send(target, message);
-  const cancel = async () => {
-    const { id } = message;
-    await hub.send(target, compose(lockMessages['lock.cancel'], agent, { type: 'lock.cancel', request: id }));
+  const ask = async () => {
+    const answers = await parting(signal, async (end) => await hub.send(target, message, end));
+    if (!answers) throw signal.reason;
+    return answers;
   };
+  const cancel = compose(lockMessages['lock.cancel'], agent, { type: 'lock.cancel', request: message.id });
   const first = await ask();
   const now = over(first);
   const waiting = queued.safeParse(first[0]);
@@ -74,7 +75,7 @@ export async function request(
   const answer = now ?? (await ended(hub, agent, target, waiting.data, ask, signal));
   if (!answer) {
     // Whatever has been granted meanwhile is released by it.
-    await cancel();
+    await parting(signal, async (end) => await hub.send(target, cancel, end));
     throw signal.reason;
   }
   const denial = denied.safeParse(answer);
