@@ -9,12 +9,14 @@ import { taskMessages } from '../envelope/task.ts';
 import { SynodError } from '../envelope/refusal.ts';
 import { yieldHint, type YieldHint } from './breakRoom.ts';
 import { accepted, type OnRetry } from './channel.ts';
-import { checked, compose, keyFor, needed } from './compose.ts';
+import { checked, compose, keyFor } from './compose.ts';
+import { checkWorkOptions, type Handler, type WorkOptions } from './handler.ts';
 import { Hub } from './hub.ts';
+import { known, needed, type Keys } from './options.ts';
 import { outcomeOf, taskEnding } from './outcome.ts';
 import { Room } from './room.ts';
 import { roomTarget, taskTarget } from './targets.ts';
-import { work, type Handler, type WorkOptions } from './work.ts';
+import { work } from './work.ts';
 
 /** Options of an {@link Agent}. */
 export interface AgentOptions {
@@ -49,6 +51,30 @@ export interface TaskOptions {
   readonly linger_seconds?: number;
 }
 
+/** Who an agent says that it is. */
+export interface Introduction {
+  /** What it is, in a word or two. */
+  readonly kind: string;
+  /** What it is there for. */
+  readonly purpose: string;
+  /** What it can do. */
+  readonly capabilities?: readonly string[];
+}
+
+/** Options of `agent.listen`. */
+export interface ListenOptions {
+  /** The last number already read; 0 from the start, -1 (default) from now on. */
+  readonly after?: number;
+  /** Called where entries may have been missed, and when listening from now on begins. */
+  readonly onGap?: () => void;
+}
+
+/** Which rows of a board are asked for; default all. */
+export interface BoardQuery {
+  readonly kind?: string;
+  readonly status?: string;
+}
+
 /** A task that was announced. */
 export interface Announced {
   readonly task_id: string;
@@ -56,6 +82,24 @@ export interface Announced {
   /** Resolves to the task's last envelope: `task.completed`, `task.failed` or `task.cancelled`. */
   readonly outcome: (signal?: AbortSignal) => Promise<Envelope>;
 }
+
+const AGENT_KEYS: Keys<AgentOptions> = { taskQueue: true, onRetry: true };
+const TASK_KEYS: Keys<TaskOptions> = {
+  task_id: true,
+  title: true,
+  input: true,
+  claim_seconds: true,
+  lease_seconds: true,
+  max_attempts: true,
+  priority: true,
+  capabilities: true,
+  expires_at: true,
+  idempotency_key: true,
+  linger_seconds: true,
+};
+const INTRODUCTION_KEYS: Keys<Introduction> = { kind: true, purpose: true, capabilities: true };
+const LISTEN_KEYS: Keys<ListenOptions> = { after: true, onGap: true };
+const BOARD_KEYS: Keys<BoardQuery> = { kind: true, status: true };
 
 const boardPage = z.object({ rows: z.array(boardRow), next: z.string().optional() });
 
@@ -70,6 +114,7 @@ export class Agent {
 
   /** @throws SynodError `invalid_envelope` where the id is malformed. */
   constructor(client: Client, id: string, options: AgentOptions = {}) {
+    known('options', options, AGENT_KEYS);
     this.id = checked('agent', id);
     this.#hub = Hub.of(client, options.taskQueue ?? DEFAULT_TASK_QUEUE);
     if (options.onRetry) this.#hub.observe(options.onRetry);
@@ -80,7 +125,7 @@ export class Agent {
    * @throws SynodError `invalid_envelope` naming the field; `idempotency_conflict` where the task was announced differently.
    */
   async announce(room: string, task: TaskOptions): Promise<Announced> {
-    needed('object', { task });
+    known('task', task, TASK_KEYS);
     const { linger_seconds: linger, idempotency_key: key = keyFor('announce', task.task_id), ...fields } = task;
     const message = compose(taskMessages['task.announce'], this.id, {
       type: 'task.announce',
@@ -112,10 +157,8 @@ export class Agent {
   }
 
   /** Introduces this agent to a room. */
-  async join(
-    room: string,
-    introduction: { kind: string; purpose: string; capabilities?: readonly string[] },
-  ): Promise<void> {
+  async join(room: string, introduction: Introduction): Promise<void> {
+    known('introduction', introduction, INTRODUCTION_KEYS);
     const message = compose(roomMessages['room.join'], this.id, { type: 'room.join', ...introduction });
     accepted(await this.#hub.send(roomTarget(checked('room', room)), message));
   }
@@ -128,20 +171,18 @@ export class Agent {
 
   /**
    * Hears what a room's log says to this agent or to all, in order, each entry once, over lost connections.
-   * @param after the last number already read; 0 from the start, -1 (default) from now on.
    * @returns a function that ends it.
    */
-  listen(
-    room: string,
-    onEvent: (event: LogEvent) => void,
-    options: { after?: number; onGap?: () => void } = {},
-  ): () => void {
+  listen(room: string, onEvent: (event: LogEvent) => void, options: ListenOptions = {}): () => void {
+    needed({ onEvent });
+    known('options', options, LISTEN_KEYS);
     const reader = this.#hub.readerOf(roomTarget(checked('room', room)).workflowId);
     return reader.listen({ agent: this.id, onEvent, onGap: options.onGap ?? (() => undefined) }, options.after);
   }
 
   /** The tasks of a room and how they stand, the most urgent first, then the oldest; ended ones stay for an hour. Ask for status `open` for what is open. */
-  async board(room: string, query: { kind?: string; status?: string } = {}): Promise<BoardRow[]> {
+  async board(room: string, query: BoardQuery = {}): Promise<BoardRow[]> {
+    known('query', query, BOARD_KEYS);
     const rows: BoardRow[] = [];
     for (let after: string | undefined; ;) {
       const view = await this.#hub.view(roomTarget(checked('room', room)).workflowId, {
@@ -176,7 +217,8 @@ export class Agent {
    * completed or failed once. While an operator has paused the room nothing is claimed; what is being done goes on.
    */
   async work(room: string, handler: Handler, options: WorkOptions = {}): Promise<void> {
-    needed('function', { handler });
+    needed({ handler });
+    checkWorkOptions(options);
     await work(this.#hub, this.id, checked('room', room), handler, options);
   }
 }

@@ -6,6 +6,7 @@ import { SynodError } from '../envelope/refusal.ts';
 import { accepted, asError } from './channel.ts';
 import { compose } from './compose.ts';
 import type { Hub } from './hub.ts';
+import type { Keys } from './options.ts';
 import { askItself, barrierEnding, outcomeOf } from './outcome.ts';
 import { barrierTarget } from './targets.ts';
 import { backoff, pause } from './timing.ts';
@@ -25,6 +26,16 @@ export interface BarrierOptions {
   /** Seconds for which the barrier answers after it has ended; default 60. */
   readonly linger_seconds?: number;
 }
+
+/** The keys of {@link BarrierOptions}. */
+export const BARRIER_KEYS: Keys<BarrierOptions> = {
+  roster: true,
+  timeoutSeconds: true,
+  fallback: true,
+  quorum: true,
+  note: true,
+  linger_seconds: true,
+};
 
 /** How a barrier ended. Each list names at most 32; the counts are of all. */
 export interface BarrierResult {

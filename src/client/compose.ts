@@ -28,14 +28,3 @@ export function checked(what: 'agent' | 'room', value: string): string {
 export function keyFor(what: string, name: string): string {
   return `${what}-${sha256Hex(String(name))}`;
 }
-
-/**
- * What a caller without types may leave out: a function, or an object of options.
- * @throws SynodError `invalid_envelope` naming it, before anything is sent.
- */
-export function needed(kind: 'function' | 'object', given: { readonly [name: string]: unknown }): void {
-  for (const [name, value] of Object.entries(given)) {
-    if (typeof value === kind && value !== null) continue;
-    throw new SynodError('invalid_envelope', `${name} must be ${kind === 'object' ? 'an object' : 'a function'}`);
-  }
-}

@@ -2,6 +2,7 @@ import { Client, Connection } from '@temporalio/client';
 import { resolveServer } from '../dev/connect.ts';
 import { Hub } from './hub.ts';
 import type { HubAddress } from './hubTransport.ts';
+import { known, type Keys } from './options.ts';
 
 const DEFAULT_ADDRESS = '127.0.0.1:7233';
 
@@ -17,6 +18,8 @@ export interface ConnectOptions {
   readonly token?: string | undefined;
 }
 
+const KEYS: Keys<ConnectOptions> = { address: true, namespace: true, hub: true, token: true };
+
 /**
  * A Temporal client for agents. It differs from a plain one in a single thing: it repeats no call by itself. Synod repeats
  * its own, with short pauses, where the SDK would pause for a second whenever all update slots of a workflow are taken.
@@ -25,6 +28,7 @@ export interface ConnectOptions {
  * @throws Error when no server answers at the address, or the hub is not one.
  */
 export async function connect(options: ConnectOptions = {}): Promise<Client> {
+  known('options', options, KEYS);
   const hub = hubOf(options);
   const named = options.address === undefined ? resolveServer() : undefined;
   const address = options.address ?? named?.address ?? DEFAULT_ADDRESS;

@@ -7,6 +7,7 @@ import { accepted } from './channel.ts';
 import { compose } from './compose.ts';
 import type { Hub } from './hub.ts';
 import { Lease, LeaseLost } from './lease.ts';
+import type { Keys } from './options.ts';
 import type { Reader } from './reader.ts';
 import { coordinatorTarget } from './targets.ts';
 import { jittered, parting, pause, until } from './timing.ts';
@@ -40,6 +41,9 @@ export interface CoordinateOptions {
   readonly heartbeatSeconds?: number;
 }
 
+/** The keys of {@link CoordinateOptions}. */
+export const COORDINATE_KEYS: Keys<CoordinateOptions> = { signal: true, heartbeatSeconds: true };
+
 /** A directive as it is heard. */
 export interface Directive {
   /** Its place in the election's log: the `after` to go on from. */
@@ -59,6 +63,9 @@ export interface DirectiveOptions {
   /** Called where directives may have been missed, and when listening from now on begins. */
   readonly onGap?: () => void;
 }
+
+/** The keys of {@link DirectiveOptions}. */
+export const DIRECTIVE_KEYS: Keys<DirectiveOptions> = { after: true, epoch: true, onGap: true };
 
 const joined = z.object({
   type: z.literal('coordinator.joined'),

@@ -6,6 +6,7 @@ import { SynodError } from '../envelope/refusal.ts';
 import { accepted } from './channel.ts';
 import { compose, keyFor } from './compose.ts';
 import type { Hub } from './hub.ts';
+import type { Keys } from './options.ts';
 import { askItself, outcomeOf, proposalEnding } from './outcome.ts';
 import { proposalTarget } from './targets.ts';
 
@@ -27,6 +28,18 @@ export interface ProposalOptions {
   /** Seconds for which the proposal answers after it has ended; default 60. */
   readonly linger_seconds?: number;
 }
+
+/** The keys of {@link ProposalOptions}. */
+export const PROPOSAL_KEYS: Keys<ProposalOptions> = {
+  proposal_id: true,
+  question: true,
+  options: true,
+  voters: true,
+  quorum: true,
+  deadlineSeconds: true,
+  idempotency_key: true,
+  linger_seconds: true,
+};
 
 /** How many votes each choice has. Read it with `Object.hasOwn`: a choice may be called like what every object inherits. */
 export type Tally = { readonly [choice: string]: number };

@@ -1,5 +1,13 @@
 /** The agents' side of Synod: everything that an agent in TypeScript needs, beside a Temporal server. */
-export { Agent, type AgentOptions, type Announced, type TaskOptions } from './agent.ts';
+export {
+  Agent,
+  type AgentOptions,
+  type Announced,
+  type BoardQuery,
+  type Introduction,
+  type ListenOptions,
+  type TaskOptions,
+} from './agent.ts';
 export type { BarrierOptions, BarrierResult } from './barrier.ts';
 export type { YieldHint } from './breakRoom.ts';
 export type { OnRetry } from './channel.ts';
@@ -7,12 +15,12 @@ export { connect, disconnect, type ConnectOptions } from './connect.ts';
 export type { CoordinateOptions, Directive, DirectiveOptions, Leadership } from './coordinate.ts';
 export type { DecisionResult, ProposalOptions, Tally } from './decide.ts';
 export { checkToken } from './fence.ts';
+export { TaskFailure, type Handler, type Work, type WorkOptions, type WorkReport } from './handler.ts';
 export { LeaseLost } from './lease.ts';
 export type { ConfiguredLocks, LockConfig } from './locks/configure.ts';
 export { LockDenied, type Lock, type LockOptions } from './locks/lock.ts';
 export { Room } from './room.ts';
 export type { OnProposalOptions, Question, Vote, VoteHandler } from './vote.ts';
-export { TaskFailure, type Handler, type Work, type WorkOptions, type WorkReport } from './work.ts';
 export { EVERYONE, type LogEvent } from '../envelope/calls.ts';
 export type { Envelope } from '../envelope/envelope.ts';
 export type { Json } from '../envelope/fields.ts';

@@ -1,20 +1,22 @@
-import { Meeting, type BarrierOptions, type BarrierResult } from './barrier.ts';
-import { decide, type DecisionResult, type ProposalOptions } from './decide.ts';
+import { BARRIER_KEYS, Meeting, type BarrierOptions, type BarrierResult } from './barrier.ts';
+import { decide, PROPOSAL_KEYS, type DecisionResult, type ProposalOptions } from './decide.ts';
 import {
   coordinate,
+  COORDINATE_KEYS,
+  DIRECTIVE_KEYS,
   onDirective,
   type CoordinateOptions,
   type Directive,
   type DirectiveOptions,
   type Leadership,
 } from './coordinate.ts';
-import { needed } from './compose.ts';
 import type { Hub } from './hub.ts';
-import { configureLocks, type ConfiguredLocks, type LockConfig } from './locks/configure.ts';
-import { lock, type Lock, type LockOptions } from './locks/lock.ts';
+import { known, needed } from './options.ts';
+import { configureLocks, LOCK_CONFIG_KEYS, type ConfiguredLocks, type LockConfig } from './locks/configure.ts';
+import { lock, LOCK_KEYS, type Lock, type LockOptions } from './locks/lock.ts';
 import { SynodError } from '../envelope/refusal.ts';
 import { roomTarget } from './targets.ts';
-import { Voter, type OnProposalOptions, type VoteHandler } from './vote.ts';
+import { ON_PROPOSAL_KEYS, Voter, type OnProposalOptions, type VoteHandler } from './vote.ts';
 
 /** A room as one agent sees it: `agent.room('lab')`. What several agents decide together is done here. */
 export class Room {
@@ -41,7 +43,7 @@ export class Room {
    * @throws SynodError `invalid_envelope` naming the field; `idempotency_conflict` where the id was proposed differently.
    */
   async decide(proposal: ProposalOptions, signal?: AbortSignal): Promise<DecisionResult> {
-    needed('object', { proposal });
+    known('proposal', proposal, PROPOSAL_KEYS);
     return await decide(this.#hub, this.agent, this.name, proposal, signal);
   }
 
@@ -51,7 +53,8 @@ export class Room {
    * @returns a function that ends it.
    */
   onProposal(handler: VoteHandler, options: OnProposalOptions = {}): () => void {
-    needed('function', { handler });
+    needed({ handler });
+    known('options', options, ON_PROPOSAL_KEYS);
     return new Voter(this.#hub, this.agent, this.name, handler, options).start();
   }
 
@@ -64,6 +67,7 @@ export class Room {
    *   without this agent; `idempotency_conflict` where it was opened differently.
    */
   async barrier(phase: string, options: BarrierOptions = {}, signal?: AbortSignal): Promise<BarrierResult> {
+    known('options', options, BARRIER_KEYS);
     return await new Meeting(this.#hub, this.agent, this.name, phase, signal).meet(options);
   }
 
@@ -90,8 +94,8 @@ export class Room {
     options: LockOptions,
     body: (lock: Lock<Resource>) => Promise<Result>,
   ): Promise<Result> {
-    needed('object', { options });
-    needed('function', { body });
+    known('options', options, LOCK_KEYS);
+    needed({ body });
     if (!Array.isArray(resources)) throw new SynodError('invalid_envelope', 'resources must be a list of names');
     return await lock(this.#hub, this.agent, this.name, resources, options, body);
   }
@@ -104,7 +108,7 @@ export class Room {
    *   `unauthorized` where the agent is no operator.
    */
   async configureLocks(config: LockConfig): Promise<ConfiguredLocks> {
-    needed('object', { config });
+    known('config', config, LOCK_CONFIG_KEYS);
     return await configureLocks(this.#hub, this.agent, this.name, config);
   }
 
@@ -119,7 +123,8 @@ export class Room {
     run: (leadership: Leadership) => Promise<void>,
     options: CoordinateOptions = {},
   ): Promise<void> {
-    needed('function', { run });
+    needed({ run });
+    known('options', options, COORDINATE_KEYS);
     await coordinate(this.#hub, this.agent, this.name, role, run, options);
   }
 
@@ -129,7 +134,8 @@ export class Room {
    * @returns a function that ends it.
    */
   onDirective(role: string, handler: (directive: Directive) => void, options: DirectiveOptions = {}): () => void {
-    needed('function', { handler });
+    needed({ handler });
+    known('options', options, DIRECTIVE_KEYS);
     return onDirective(this.#hub, this.agent, this.name, role, handler, options);
   }
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { Agent } from './agent.ts';
 import { standInHub, type StandIn } from './hub.fixture.ts';
 import { HUB_PATHS } from './hubTransport.ts';
-import type { WorkReport } from './work.ts';
+import type { WorkReport } from './handler.ts';
 
 const request = z.object({ messages: z.array(z.object({ type: z.string(), id: z.string(), from: z.string() })) });
 

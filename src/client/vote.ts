@@ -7,6 +7,7 @@ import { accepted } from './channel.ts';
 import { compose } from './compose.ts';
 import { valuesOf } from './decide.ts';
 import type { Hub } from './hub.ts';
+import type { Keys } from './options.ts';
 import { proposalTarget, roomTarget } from './targets.ts';
 
 /** A question that this agent may vote on. */
@@ -35,6 +36,9 @@ export interface OnProposalOptions {
   /** Told what a handler throws and why a vote was refused; default: a warning of the process. */
   readonly onError?: (error: unknown, question: Question) => void;
 }
+
+/** The keys of {@link OnProposalOptions}. */
+export const ON_PROPOSAL_KEYS: Keys<OnProposalOptions> = { onError: true };
 
 const standing = z.object({
   status: z.string(),

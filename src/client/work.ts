@@ -5,6 +5,7 @@ import { taskMessages, type TaskMessage } from '../envelope/task.ts';
 import { reasonOf } from './channel.ts';
 import { Candidates, type Candidate } from './candidates.ts';
 import { compose } from './compose.ts';
+import { TaskFailure, type Handler, type WorkOptions, type WorkReport } from './handler.ts';
 import type { Hub } from './hub.ts';
 import { Lease } from './lease.ts';
 import { Pausing } from './pausing.ts';
@@ -16,57 +17,6 @@ const BOARD_INTERVAL_MS = 30_000;
 const DEFAULT_JITTER_SECONDS = 0.25;
 /** What is left of an envelope's 16 KiB for a result, beside the names and ids around it. */
 const MAX_RESULT_BYTES = 14_000;
-
-/** What a handler is given. */
-export interface Work {
-  readonly room: string;
-  readonly task_id: string;
-  readonly title: string;
-  readonly input: Json | undefined;
-  /** The fencing token: hand it to every resource that the work writes to (see `checkToken`). */
-  readonly token: number;
-  /**
-   * Fires when the lease is lost, when the task is cancelled, and when the worker is being stopped. Throw then
-   * (`signal.throwIfAborted()`): what is returned counts as done, also after it has fired.
-   */
-  readonly signal: AbortSignal;
-}
-
-/** Does one task. What it returns is the result (JSON); what it throws fails the attempt, to be retried by whoever claims it next. */
-export type Handler = (work: Work) => Promise<Json | undefined | void>;
-
-/** Throw it in a handler to say whether another attempt makes sense. */
-export class TaskFailure extends Error {
-  override readonly name = 'TaskFailure';
-  readonly retry: boolean;
-  constructor(reason: string, options: { retry: boolean }) {
-    super(reason);
-    this.retry = options.retry;
-  }
-}
-
-/** How an attempt went, for whoever watches a worker. */
-export type WorkReport =
-  | { readonly kind: 'started' | 'completed' | 'released'; readonly task_id: string; readonly token: number }
-  | { readonly kind: 'failed' | 'lost'; readonly task_id: string; readonly token: number; readonly reason: string };
-
-/** Options of `agent.work`. */
-export interface WorkOptions {
-  /**
-   * Ends the loop. A handler that throws then has its task handed back at once; one that goes on is waited for. Where the
-   * server is away, handing back is tried for five seconds, and a result is kept up for as long as its lease lasts.
-   */
-  readonly signal?: AbortSignal;
-  /** What this worker can do; tasks that ask for more are left to others. */
-  readonly capabilities?: readonly string[];
-  /** Tasks at once; default 1. */
-  readonly concurrency?: number;
-  /** Longest wait before a claim, in seconds; default 0.25. Forty workers must not all claim at once. */
-  readonly claimJitterSeconds?: number;
-  /** A shorter lease than the announced one, in seconds. */
-  readonly leaseSeconds?: number;
-  readonly onReport?: (report: WorkReport) => void;
-}
 
 const ack = z.object({ type: z.literal('task.ack'), attempt: z.number(), lease_seconds: z.number() });
 const details = z.object({ title: z.string(), input: json.optional(), omitted: z.array(z.string()).optional() });

@@ -2,7 +2,8 @@ import type { Context } from 'hono';
 import type { Hub } from '../client/hub.ts';
 import { linked, type Linked } from '../client/timing.ts';
 import type { Log } from '../dev/log.ts';
-import { Problem } from './errors.ts';
+import { Problem, unavailable } from './errors.ts';
+import type { Feed } from './feed.ts';
 import type { Feeds } from './feeds.ts';
 import type { Metrics } from './metrics.ts';
 import type { Rates } from './rates.ts';
@@ -40,6 +41,42 @@ export const PATIENCE_MS = 25_000;
 /** Fires when the caller has gone, or the gateway ends; to be released with the answer. */
 export function endOf(c: Context<GatewayEnv>, { closing }: Services): Linked {
   return linked([c.req.raw.signal, closing]);
+}
+
+/** A log that is read for one answer. */
+export interface OpenedFeed {
+  readonly feed: Feed;
+  /** Fires when the caller has gone, or the gateway ends. */
+  readonly end: AbortSignal;
+  /** To be called with the end of the answer. */
+  readonly release: () => void;
+}
+
+/**
+ * The log of a workflow, once it is known how it stands.
+ * @param name what the caller calls it.
+ * @throws Problem where that takes too long.
+ */
+export async function openedFeed(
+  c: Context<GatewayEnv>,
+  services: Services,
+  workflowId: string,
+  name: string,
+): Promise<OpenedFeed> {
+  const feed = services.feeds.of(workflowId);
+  const letGo = feed.hold();
+  const end = endOf(c, services);
+  const release = () => {
+    letGo();
+    end.release();
+  };
+  try {
+    await withPatience(feed.ready(end.signal), () => unavailable(`${name} does not answer: come again`));
+    return { feed, end: end.signal, release };
+  } catch (error) {
+    release();
+    throw error;
+  }
 }
 
 /** @throws Problem `unauthorized` where the caller's token is not for the room. */

@@ -7,7 +7,7 @@ import type { Base } from '../envelope/envelope.ts';
 import { roomName } from '../envelope/fields.ts';
 import { MAX_ENVELOPE_BYTES, MAX_REQUEST_BYTES } from '../envelope/limits.ts';
 import { explain, parseErrors } from '../envelope/refusal.ts';
-import { checkRoom, endOf, withPatience, type GatewayEnv, type Services } from './context.ts';
+import { checkRoom, endOf, openedFeed, withPatience, type GatewayEnv, type Services } from './context.ts';
 import { Problem, unavailable } from './errors.ts';
 import { atMost, jsonOf } from './guard.ts';
 import { describeHub, receiveCall, requestCall, streamCall, viewCall } from './hubCalls.ts';
@@ -18,7 +18,7 @@ import { maySpeakFor, type StoredToken } from './tokens.ts';
 
 /** The hub: many processes of agents work through this one, with one `request` and one `receive` in flight a workflow. */
 export function hubRoutes(app: OpenAPIHono<GatewayEnv>, services: Services): void {
-  const { hub, feeds } = services;
+  const { hub } = services;
   // Room for the address beside the messages.
   app.post(HUB_PATHS.request, atMost(MAX_REQUEST_BYTES + MAX_ENVELOPE_BYTES));
   app.post(HUB_PATHS.receive, atMost(MAX_REQUEST_BYTES));
@@ -77,20 +77,8 @@ export function hubRoutes(app: OpenAPIHono<GatewayEnv>, services: Services): voi
     const args = parsed(schema, jsonOf(await c.req.text()));
     const { workflow_id: workflowId } = args;
     checkReader(c.get('token'), args);
-    const feed = feeds.of(workflowId);
-    const letGo = feed.hold();
-    const end = endOf(c, services);
-    const release = () => {
-      letGo();
-      end.release();
-    };
-    try {
-      await withPatience(feed.ready(end.signal), () => unavailable(`${workflowId} does not answer: come again`));
-    } catch (error) {
-      release();
-      throw error;
-    }
-    return { args, feed, after: args.after < 0 ? feed.head : args.after, end: end.signal, release };
+    const open = await openedFeed(c, services, workflowId, workflowId);
+    return { ...open, args, after: args.after < 0 ? open.feed.head : args.after };
   }
 }
 

@@ -1,10 +1,9 @@
 import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MAX_ENVELOPE_BYTES } from '../envelope/limits.ts';
-import { checkRoom, endOf, withPatience, type GatewayEnv, type Services } from './context.ts';
+import { checkRoom, openedFeed, withPatience, type OpenedFeed, type GatewayEnv, type Services } from './context.ts';
 import { Problem, unavailable } from './errors.ts';
 import { anyEnvelope, answers, errors, eventStream, security } from './openapi.ts';
-import type { Feed } from './feed.ts';
 import { atMost, jsonOf } from './guard.ts';
 import { post } from './post.ts';
 import { agentsOf, cursorOf, read } from './read.ts';
@@ -61,7 +60,7 @@ const stateRoute = createRoute({
 
 /** What agents and people do in rooms. */
 export function rooms(app: OpenAPIHono<GatewayEnv>, services: Services): void {
-  const { feeds, metrics, hub } = services;
+  const { metrics, hub } = services;
   app.post(postRoute.getRoutingPath(), atMost(MAX_ENVELOPE_BYTES));
 
   app.openapi(postRoute, async (c) => {
@@ -115,26 +114,15 @@ export function rooms(app: OpenAPIHono<GatewayEnv>, services: Services): void {
     room: string,
     source: string,
     awaited: boolean,
-  ): Promise<{ feed: Feed; agents: ReadonlySet<string>; end: AbortSignal; release: () => void }> {
+  ): Promise<OpenedFeed & { agents: ReadonlySet<string> }> {
     const token = c.get('token');
     checkRoom(token, room);
-    const feed = feeds.of(sourceTarget(room, source).workflowId);
-    const letGo = feed.hold();
-    const end = endOf(c, services);
-    const release = () => {
-      letGo();
-      end.release();
-    };
-    try {
-      const late = () => unavailable(`${source} of room ${room} does not answer: come again`);
-      await withPatience(feed.ready(end.signal), late);
-      // Who waits may be early; who only asks is told.
-      if (!feed.exists && !awaited) throw missing(room, source);
-      return { feed, agents: agentsOf(token), end: end.signal, release };
-    } catch (error) {
-      release();
-      throw error;
-    }
+    const { workflowId } = sourceTarget(room, source);
+    const open = await openedFeed(c, services, workflowId, `${source} of room ${room}`);
+    // Who waits may be early; who only asks is told.
+    if (open.feed.exists || awaited) return { ...open, agents: agentsOf(token) };
+    open.release();
+    throw missing(room, source);
   }
 }
 

@@ -6,6 +6,7 @@ import { lockManagerId } from '../../envelope/shards.ts';
 import { accepted } from '../channel.ts';
 import { compose } from '../compose.ts';
 import type { Hub } from '../hub.ts';
+import type { Keys } from '../options.ts';
 import { locksTarget } from '../targets.ts';
 import { forgetLocks } from './shards.ts';
 
@@ -23,6 +24,14 @@ export interface LockConfig {
    */
   readonly maxWaits?: number;
 }
+
+/** The keys of {@link LockConfig}. */
+export const LOCK_CONFIG_KEYS: Keys<LockConfig> = {
+  permits: true,
+  rollbackSeconds: true,
+  shards: true,
+  maxWaits: true,
+};
 
 /** The configuration as the workflows show it. */
 export type ConfiguredLocks = z.infer<typeof lockConfig>;

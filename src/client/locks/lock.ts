@@ -3,6 +3,7 @@ import type { LockType } from '../../envelope/lock.ts';
 import { SynodError } from '../../envelope/refusal.ts';
 import type { Target } from '../../envelope/address.ts';
 import type { Hub } from '../hub.ts';
+import type { Keys } from '../options.ts';
 import { jittered, pause, unlessAborted } from '../timing.ts';
 import { Hold, type Wanted } from './hold.ts';
 import { request, stronger, type Denial, type RequestOptions } from './request.ts';
@@ -26,6 +27,16 @@ export interface LockOptions extends RequestOptions {
   /** Breaks off the wait; once the lock is held it is for the body to look at it. */
   readonly signal?: AbortSignal;
 }
+
+/** The keys of {@link LockOptions}. */
+export const LOCK_KEYS: Keys<LockOptions> = {
+  type: true,
+  leaseSeconds: true,
+  waitSeconds: true,
+  priority: true,
+  scope: true,
+  signal: true,
+};
 
 /** A lock while it is held. */
 export interface Lock<Resource extends string = string> {
