@@ -78,7 +78,7 @@ export class Voter {
     const stop = this.#hub.readerOf(roomTarget(this.#room).workflowId).listen({
       agent: this.#agent,
       onEvent: ({ envelope }) => this.#hear(envelope),
-      onGap: () => void this.#lookUp().catch(warn),
+      onGap: () => void this.#lookUp().catch((error: unknown) => this.#warn(error)),
     });
     return () => {
       this.#stopped.abort();
@@ -92,7 +92,7 @@ export class Voter {
     if (type === 'decision.commit' || type === 'decision.failed') this.#asked.delete(id);
     // A list that was left out for size may name this agent.
     const concerned = !Array.isArray(voters) || voters.includes(this.#agent);
-    if (type === 'decision.propose' && concerned) void this.#ask(id).catch(warn);
+    if (type === 'decision.propose' && concerned) void this.#ask(id).catch((error: unknown) => this.#warn(error));
   }
 
   async #lookUp(): Promise<void> {
@@ -132,6 +132,11 @@ export class Voter {
     });
     const replies = await this.#hub.send(proposalTarget(this.#room, proposal_id), message);
     if (!TOO_LATE.has(replies[0]?.['code'])) accepted(replies);
+  }
+
+  /** What is stopped is told nothing any more. */
+  #warn(error: unknown): void {
+    if (!this.#stopped.signal.aborted) warn(error);
   }
 
   async #view(workflowId: string, query?: { [field: string]: Json }): ReturnType<Hub['view']> {

@@ -35,7 +35,12 @@ export async function work(
   const leases = new Map<string, Lease>();
   const { workflowId } = roomTarget(room);
   const board = async () => {
-    await candidates.refresh(async (query) => await pausing.look(() => hub.view(workflowId, query, signal)));
+    try {
+      await candidates.refresh(async (query) => await pausing.look(() => hub.view(workflowId, query, signal)));
+    } catch (error) {
+      // What is stopped is told nothing any more.
+      if (!signal.aborted) warn(error);
+    }
   };
   const stop = hub.readerOf(workflowId).listen({
     agent,
@@ -45,7 +50,7 @@ export async function work(
       const { type, task_id: taskId } = event.envelope;
       if (type === 'task.cancelled' && typeof taskId === 'string') leases.get(taskId)?.lose('the task was cancelled');
     },
-    onGap: () => void board().catch(warn),
+    onGap: () => void board(),
   });
   try {
     await Promise.all(
@@ -80,7 +85,7 @@ async function loop(context: Loop): Promise<void> {
     else {
       const due = AbortSignal.timeout(Math.ceil(jittered(BOARD_INTERVAL_MS)));
       await candidates.changed(AbortSignal.any([signal, due]));
-      if (due.aborted) await context.board().catch(warn);
+      if (due.aborted) await context.board();
     }
   }
 }

@@ -169,9 +169,7 @@ describe('findExecutable', () => {
 
   it('ends a pip that does not answer, and does not try the others without time', async () => {
     await executable(path.join(bin, 'python3'), '#!/bin/sh\n/bin/sleep 60\n');
-    const started = Date.now();
     const found = await findExecutable('temporal', options({ limits: { pip: 300 } }));
-    expect(Date.now() - started).toBeLessThan(10_000);
     expect(found.tried.map(({ outcome }) => outcome).slice(2)).toEqual([
       'no answer within 0.3 s',
       ...Array.from({ length: 3 }, () => 'not tried, the time for pip was used up'),
