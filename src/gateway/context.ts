@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import type { Hub } from '../client/hub.ts';
-import { linked, type Linked } from '../client/timing.ts';
+import { linked, unlessAborted, type Linked } from '../client/timing.ts';
 import type { Log } from '../dev/log.ts';
 import { Problem, unavailable } from './errors.ts';
 import type { Feed } from './feed.ts';
@@ -71,7 +71,10 @@ export async function openedFeed(
     end.release();
   };
   try {
-    await withPatience(feed.ready(end.signal), () => unavailable(`${name} does not answer: come again`));
+    await withPatience(
+      async () => await feed.ready(end.signal),
+      () => unavailable(`${name} does not answer: come again`),
+    );
     return { feed, end: end.signal, release };
   } catch (error) {
     release();
@@ -84,18 +87,19 @@ export function checkRoom(token: StoredToken, room: string): void {
   if (!mayUseRoom(token, room)) throw new Problem('unauthorized', `this token is not for the room ${room}`);
 }
 
-/** Resolves to what the call does, or throws what `late` makes where that takes too long. The call itself goes on. */
-export async function withPatience<T>(call: Promise<T>, late: () => Problem, ms: number = PATIENCE_MS): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  // It may fail when nobody listens any more.
-  call.catch(() => undefined);
+/**
+ * Resolves to what the call does, or throws what `late` makes where that takes too long.
+ * @param call is given a signal that fires then: what is kept for a caller who was told to come again would pile up.
+ */
+export async function withPatience<T>(
+  call: (givenUp: AbortSignal) => Promise<T>,
+  late: () => Problem,
+  ms: number = PATIENCE_MS,
+): Promise<T> {
+  const end = new AbortController();
+  const timer = setTimeout(() => end.abort(late()), ms);
   try {
-    return await Promise.race([
-      call,
-      new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(late()), ms);
-      }),
-    ]);
+    return await unlessAborted(call(end.signal), end.signal);
   } finally {
     clearTimeout(timer);
   }

@@ -32,8 +32,9 @@ export function hubRoutes(app: OpenAPIHono<GatewayEnv>, services: Services): voi
     const room = roomAt(token, workflowId);
     for (const one of messages) checkSender(token, one);
     const target = targetAt(room, workflowId, token.hub ? config : undefined);
-    const answers = Promise.all(messages.map(async (one) => await hub.send(target, one as Base)));
-    const replies = await withPatience(answers, () => unavailable('no answer in time: send the same again'));
+    const send = async (givenUp: AbortSignal) =>
+      await Promise.all(messages.map(async (one) => await hub.send(target, one as Base, givenUp)));
+    const replies = await withPatience(send, () => unavailable('no answer in time: send the same again'));
     return c.json({ replies });
   });
 
@@ -66,7 +67,10 @@ export function hubRoutes(app: OpenAPIHono<GatewayEnv>, services: Services): voi
     const late = () => unavailable(`${workflowId} does not answer: come again`);
     const end = endOf(c, services);
     try {
-      return c.json({ view: (await withPatience(hub.view(workflowId, query, end.signal), late)) ?? null });
+      const look = async (givenUp: AbortSignal) =>
+        await hub.view(workflowId, query, AbortSignal.any([end.signal, givenUp]));
+      const view = await withPatience(look, late);
+      return c.json({ view: view ?? null });
     } finally {
       end.release();
     }

@@ -30,8 +30,9 @@ export async function post(services: Services, room: string, token: StoredToken,
   let target = plainly;
   let replies: Envelope[];
   try {
-    if (lock) target = await withPatience(lockRoute(hub, room, lock), late);
-    replies = await withPatience(hub.send(target, message), late);
+    if (lock) target = await withPatience(async () => await lockRoute(hub, room, lock), late);
+    const to = target;
+    replies = await withPatience(async (givenUp) => await hub.send(to, message, givenUp), late);
   } catch (error) {
     const { code, message: sentence, headers, status } = problemOf(error);
     if (code === 'internal') throw error;

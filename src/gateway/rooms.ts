@@ -104,7 +104,10 @@ export function rooms(app: OpenAPIHono<GatewayEnv>, services: Services): void {
     checkRoom(c.get('token'), room);
     const look = looking.get(room) ?? stateOf(hub, room, services.closing).finally(() => looking.delete(room));
     looking.set(room, look);
-    const state = await withPatience(look, () => unavailable('the room does not answer: come again'));
+    const state = await withPatience(
+      async () => await look,
+      () => unavailable('the room does not answer: come again'),
+    );
     if (!state) throw missing(room, 'room');
     return c.json(state, 200);
   });
