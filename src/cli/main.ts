@@ -24,10 +24,18 @@ program
   .addCommand(boardCommand())
   .addCommand(locksCommand());
 
+hintAtHelp(program);
+
 try {
   await program.parseAsync();
 } catch (error) {
   console.error(`synod: ${error instanceof Error ? error.message : String(error)}`);
   if (error instanceof Error && error.cause !== undefined && process.env['SYNOD_DEBUG']) console.error(error.cause);
   process.exitCode = 1;
+}
+
+/** What is wrong is named anyway; where to read what would be right is not. */
+function hintAtHelp(command: Command): void {
+  command.showHelpAfterError('(add --help to see what it takes)');
+  command.commands.forEach(hintAtHelp);
 }

@@ -137,6 +137,7 @@ describe('the command line', { timeout: 120_000 }, () => {
     const bad = new Synod(['watch', 'cli', '--after', 'soon'], env);
     expect(await bad.exit()).not.toBe(0);
     expect(bad.stderr).toContain('--after');
+    expect(bad.stderr).toContain('--help');
     for (const [args, named] of [
       [['watch', 'bad room'], 'room must be 1 to 64'],
       [['gateway', 'token', 'add', '--agent', 'a b', '--room', 'lab'], 'agent must be 1 to 128'],

@@ -44,10 +44,7 @@ const ENDED: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 export async function locks({ hub, room }: Sight): Promise<string> {
   const { resources, left } = await standingOf(hub, room);
   return listed(
-    resources.map((one) => {
-      const ids = one.holders.map(({ lock_id: id }) => id).join(', ');
-      return `${lineOfLocked(one).replaceAll('\t', ', ')}${ids === '' ? '' : ` (${ids})`}`;
-    }),
+    resources.map((one) => lineOfLocked(one).replaceAll('\t', ', ')),
     'Nothing is locked.',
     left,
   );

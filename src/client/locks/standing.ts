@@ -78,7 +78,7 @@ export async function forceRelease(
   return accepted(await hub.send(locksTarget(room, shardOfLock(lock_id)), message));
 }
 
-/** What stands about a resource in one line, its parts apart by tabs. */
+/** What stands about a resource in one line, its parts apart by tabs; the last of them the ids by which its locks are released. */
 export function lineOfLocked({
   resource: name,
   holders,
@@ -88,5 +88,6 @@ export function lineOfLocked({
   const [first] = holders;
   const by = first ? `${first.lock_type} by ${first.holder} since ${first.since}` : 'nobody';
   const more = held > 1 ? ` and ${held - 1} more` : '';
-  return [name, `${by}${more}`, `${waiting} waiting`].join('\t');
+  const ids = holders.map(({ lock_id: id }) => id).join(', ');
+  return [name, `${by}${more}`, `${waiting} waiting`, ...(ids === '' ? [] : [`(${ids})`])].join('\t');
 }
