@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -84,6 +84,21 @@ describe('startDevServer', () => {
     const address = other.address();
     const uiPort = typeof address === 'object' ? (address?.port ?? 0) : 0;
     await expect(start({ uiPort })).rejects.toThrow(`port ${uiPort} is in use`);
+  });
+
+  it('does not take another server for its own, however long its own needs to find the port taken', async () => {
+    const port = portOf(await start());
+    const folder = await mkdtemp(path.join(tmpdir(), 'synod-slow-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const slow = [
+      '#!/bin/sh',
+      'if [ "$1" = --version ]; then echo "temporal version 1.0.0 (fake)"; exit; fi',
+      '/bin/sleep 3',
+      `echo "listen tcp 127.0.0.1:${port}: bind: address already in use" >&2`,
+      'exit 1',
+    ];
+    await writeFile(path.join(folder, 'temporal'), slow.join('\n'), { mode: 0o755 });
+    await expect(start({ port, find: { env: { PATH: folder } } })).rejects.toThrow(`port ${port} is in use`);
   });
 
   it('shows the end of the output of a server that does not start', async () => {

@@ -54,6 +54,9 @@ export interface DevServer {
 
 const ATTEMPTS = 5;
 const POLL_MS = 25;
+/** A server says its port when it serves. One that never does is taken for ours after so long, in milliseconds. */
+const SAYS_PORT_MS = 15_000;
+const IN_USE = /address already in use|only one usage of each socket address/i;
 
 class PortTaken extends Error {}
 
@@ -87,7 +90,7 @@ async function startOnce(executable: string, options: DevServerOptions): Promise
     serverArgs(options, { ip, namespace, port, uiPort: ui ? uiPort : undefined }),
   );
   try {
-    await untilServing(server, { ip, port, namespace, timeoutMs: startTimeoutMs });
+    await untilServing(server, { ip, port, uiPort: ui ? uiPort : undefined, namespace }, startTimeoutMs);
   } catch (error) {
     await server.kill();
     throw startFailure(messageOf(error), server.tail(), [options.port, options.uiPort]);
@@ -129,10 +132,14 @@ function serverArgs(
   return [...args, ...(options.extraArgs ?? [])];
 }
 
-async function untilServing(
-  server: OwnedChild,
-  { ip, port, namespace, timeoutMs }: { ip: string; port: number; namespace: string; timeoutMs: number },
-): Promise<void> {
+interface Place {
+  readonly ip: string;
+  readonly port: number;
+  readonly uiPort: number | undefined;
+  readonly namespace: string;
+}
+
+async function untilServing(server: OwnedChild, place: Place, timeoutMs: number): Promise<void> {
   const give = new AbortController();
   const ended = server.exited.then(({ code, signal }) => {
     throw new Error(`it ended at once (${signal ?? `exit code ${code}`})`);
@@ -141,7 +148,7 @@ async function untilServing(
     throw new Error(`it does not serve after ${timeoutMs / 1000} s`);
   });
   try {
-    await Promise.race([ended, late, serves({ ip, port, namespace }, server, give.signal)]);
+    await Promise.race([ended, late, serves(place, server, give.signal)]);
   } finally {
     give.abort();
     late.catch(() => undefined);
@@ -149,13 +156,10 @@ async function untilServing(
   }
 }
 
-async function serves(
-  { ip, port, namespace }: { ip: string; port: number; namespace: string },
-  server: OwnedChild,
-  signal: AbortSignal,
-): Promise<void> {
+async function serves({ ip, port, uiPort, namespace }: Place, server: OwnedChild, signal: AbortSignal): Promise<void> {
   // gRPC backs off for seconds after a refused connection, so a plain socket tells first when to connect.
-  while (!(await accepts(ip, port))) await wait(POLL_MS, undefined, { signal });
+  for (const each of uiPort === undefined ? [port] : [port, uiPort])
+    while (!(await accepts(ip, each))) await wait(POLL_MS, undefined, { signal });
   const connection = Connection.lazy({ address: `${ip}:${port}` });
   try {
     for (;;) {
@@ -171,16 +175,17 @@ async function serves(
   } finally {
     await connection.close();
   }
-  // What answered may be another server that took the port: ours then ends within moments, and never reports its port.
-  await Promise.race([server.said(new RegExp(`Server:\\s+\\S+:${port}\\b`)), wait(2000, undefined, { signal })]);
+  // What answered may be another server that took the port: ours then ends, on a busy machine later, and never reports its port.
+  const said = server.said(new RegExp(`Server:\\s+\\S+:${port}\\b`));
+  await Promise.race([said, wait(SAYS_PORT_MS, undefined, { signal })]);
 }
 
 function startFailure(reason: string, output: string, asked: readonly (number | undefined)[]): Error {
   const shown = output === '' ? 'It wrote nothing.' : `The end of its output:\n${output}`;
-  if (!/address already in use|only one usage of each socket address/i.test(output)) {
-    return new Error(`The Temporal server did not start: ${reason}. ${shown}`);
-  }
-  const port = asked.find((number) => number !== undefined && output.includes(String(number)));
+  const lines = output.split('\n').filter((line) => IN_USE.test(line));
+  if (lines.length === 0) return new Error(`The Temporal server did not start: ${reason}. ${shown}`);
+  // Of the ports that it chose itself one may be taken as well, and others are chosen the next time.
+  const port = asked.find((number) => number !== undefined && lines.some((line) => line.includes(`:${number}:`)));
   if (port === undefined) return new PortTaken(`The Temporal server did not start: a port was taken. ${shown}`);
   return new Error(
     `The Temporal server did not start: port ${port} is in use. Stop what uses it, or choose another port. ${shown}`,
