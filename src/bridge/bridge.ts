@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { checked } from '../client/compose.ts';
 import { Hub } from '../client/hub.ts';
 import { roomTarget } from '../client/targets.ts';
-import { jittered } from '../client/timing.ts';
+import { jittered, parting, pause } from '../client/timing.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { MAX_POST_TEXT, type BridgePlace, type DoubtfulPost } from '../envelope/bridge.ts';
 import { EVERYONE } from '../envelope/calls.ts';
@@ -19,6 +18,9 @@ import type { People } from './people/list.ts';
 import { split } from './split.ts';
 import { answerText } from './text.ts';
 import { Turn } from './turn.ts';
+
+/** How long a bridge that is stopped may take to end in order, in milliseconds: as long as a chat may take to answer. */
+const STOP_MS = 20_000;
 
 /** Options of {@link runBridge}. */
 export interface BridgeOptions {
@@ -48,10 +50,11 @@ export interface BridgeOptions {
 /**
  * Mirrors a room to a chat until `stop` fires: every entry for people, in order, once; repeated only where it is not to be
  * found out whether a post has arrived, and then marked. Several may run for one chat: one posts, the others stand by.
+ * It ends at most 20 seconds after `stop`, also where the server is away.
  * @throws ChatError `refused` where the chat refuses the bridge: a wrong token, no right to write in the room.
  */
 export async function runBridge(options: BridgeOptions, stop: AbortSignal): Promise<void> {
-  await new Bridge(options, stop).run();
+  await parting(stop, async () => await new Bridge(options, stop).run(), STOP_MS);
 }
 
 class Bridge {
@@ -95,7 +98,7 @@ class Bridge {
       } else {
         if (!standsBy) this.#note(`another bridge posts to ${this.#ledger.chat}: standing by`);
         standsBy = true;
-        await this.#pause(jittered((this.#leaseSeconds * 1000) / 5), this.#stop);
+        await pause(jittered((this.#leaseSeconds * 1000) / 5), this.#stop);
       }
     }
   }
@@ -211,7 +214,7 @@ class Bridge {
         if (this.#ledger.validMs <= 0) await this.#ledger.renew();
       },
       sleep: async (ms) => {
-        await this.#pause(ms, ends);
+        await pause(ms, ends);
         ends.throwIfAborted();
       },
       onTrouble: (error, ms) => this.#note(`${error.message}; again in ${(ms / 1000).toFixed(1)} s`),
@@ -246,7 +249,7 @@ class Bridge {
   /** Says in time that this bridge is still there, whatever else it waits for. */
   async #keepRenewing(lost: AbortController): Promise<void> {
     const ends = AbortSignal.any([lost.signal, this.#stop]);
-    while (await this.#pause(this.#renewMs, ends)) {
+    while (await pause(this.#renewMs, ends)) {
       try {
         await this.#ledger.renew();
       } catch (error) {
@@ -284,11 +287,6 @@ class Bridge {
 
   #note(note: string): void {
     this.#options.onNote?.(note);
-  }
-
-  /** Waits; whether the time has passed without the signal. */
-  async #pause(ms: number, signal: AbortSignal): Promise<boolean> {
-    return await delay(ms, true, { signal }).catch(() => false);
   }
 }
 

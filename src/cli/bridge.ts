@@ -7,9 +7,6 @@ import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { MAX_BRIDGE_LEASE_SECONDS } from '../envelope/bridge.ts';
 import { chatOf, withChatOptions, type ChatOptions } from './chats.ts';
 
-/** How long a bridge that is stopped may take to end in order, in milliseconds: as long as a chat may take to answer. */
-const STOP_MS = 20_000;
-
 interface Options extends ChatOptions {
   readonly room: string;
   readonly interval: number;
@@ -44,10 +41,6 @@ export function bridgeCommand(): Command {
       const stop = new AbortController();
       for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort());
       const client = await connect();
-      // A Temporal server that is away must not keep it from ending.
-      stop.signal.addEventListener('abort', () => setTimeout(() => void disconnect(client), STOP_MS).unref(), {
-        once: true,
-      });
       try {
         await runBridge(
           {
