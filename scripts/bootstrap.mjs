@@ -15,6 +15,8 @@ const marker = path.join(modules, '.synod-lock');
 const lock = path.join(root, '.cache', 'install.lock');
 const STALE_MS = 15 * 60 * 1000;
 const windows = process.platform === 'win32';
+/** Who started this: whoever it is later is another. */
+const parent = process.ppid;
 
 /** @param {string} line */
 function say(line) {
@@ -154,7 +156,6 @@ async function ensureInstalled() {
 function run(command, args) {
   const bin = path.join(modules, '.bin');
   const PATH = [bin, process.env.PATH].filter(Boolean).join(path.delimiter);
-  const child = spawn(command, args, { stdio: 'inherit', env: { ...process.env, PATH }, shell: windows });
   const terminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
   /** @type {Set<string>} */
   const forwarded = new Set();
@@ -170,9 +171,10 @@ function run(command, args) {
       if (signal !== 'SIGINT' || !terminal) forward(signal);
     });
   }
+  // After that: from its first word on a signal is passed on.
+  const child = spawn(command, args, { stdio: 'inherit', env: { ...process.env, PATH }, shell: windows });
   if (process.env.npm_lifecycle_event !== undefined && !windows) {
     // npm hands SIGTERM to the shell between it and us, which dies without passing it on: nobody tells us but this.
-    const parent = process.ppid;
     setInterval(() => process.ppid !== parent && forward('SIGTERM'), 250).unref();
   }
   child.on('error', (error) => {
