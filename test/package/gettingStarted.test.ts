@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Agent, connect } from '../../src/client/index.ts';
+import { Agent, connect, disconnect, TaskFailure } from '../../src/client/index.ts';
 import { startDevServer } from '../../src/dev/server.ts';
 import { packTarball, temporaryFolder } from './project.ts';
 
@@ -136,15 +136,16 @@ describe('docs/getting-started.md', { timeout: 6 * MINUTES }, () => {
     const service = terminal('node service.mjs', { TEMPORAL_ADDRESS: server.address });
     const client = await connect({ address: server.address });
     const agent = new Agent(client, 'agent-1');
-    await agent.announce('office', {
-      task_id: 't-1',
-      title: 'Too late',
-      claim_seconds: 5,
-      expires_at: new Date(Date.now() + 8_000).toISOString(),
-    });
-    expect(await service.says(/needs attention/)).toBeDefined();
+    const stop = new AbortController();
+    const fails = () => Promise.reject(new TaskFailure('too hard', { retry: false }));
+    const working = agent.work('office', fails, { signal: stop.signal });
+    await agent.announce('office', { task_id: 't-1', title: 'Too hard' });
+    await service.says(/needs attention/);
+    expect(await service.says(/reason/)).toContain('too hard');
+    stop.abort();
+    await working;
     await service.close('SIGTERM');
-    await client.connection.close();
+    await disconnect(client);
     await server.stop();
   });
 });

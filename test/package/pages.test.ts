@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -27,6 +27,7 @@ async function examplesOf(page: string): Promise<string[]> {
 /** What the compiler says of each example, as a file of its own. */
 async function compiled(examples: readonly string[]): Promise<string> {
   // Inside the project, so that its packages are found.
+  await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true });
   const folder = await mkdtemp(join(ROOT, 'node_modules/.cache/page-'));
   try {
     for (const [i, text] of examples.entries()) await writeFile(join(folder, `example${i}.ts`), text);

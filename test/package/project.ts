@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,12 +8,22 @@ import { z } from 'zod';
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const manifest = z.object({ files: z.array(z.string()) });
 const packed = z.array(z.object({ filename: z.string() })).min(1);
 
-/** Builds and packs the package as it would be published; returns the path of the tarball. */
+/**
+ * Builds and packs the package as it would be published; returns the path of the tarball. In a folder of its own: another
+ * test file may do the same at the same time.
+ */
 export async function packTarball(into: string): Promise<string> {
-  await run(process.execPath, [join(ROOT, 'node_modules/tsdown/dist/run.mjs')], { cwd: ROOT });
-  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', into], { cwd: ROOT });
+  const copy = join(into, 'packed');
+  await run(process.execPath, [join(ROOT, 'node_modules/tsdown/dist/run.mjs'), '--out-dir', join(copy, 'dist')], {
+    cwd: ROOT,
+  });
+  const { files } = manifest.parse(JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')));
+  for (const name of ['package.json', 'README.md', 'LICENSE', ...files])
+    if (name !== 'dist') await cp(join(ROOT, name), join(copy, name), { recursive: true });
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', into], { cwd: copy });
   const [tarball] = packed.parse(JSON.parse(stdout));
   return join(into, tarball?.filename ?? '');
 }
