@@ -9,8 +9,10 @@ import { FakeMatrix } from './fakes/matrix.ts';
 import type { FakeServer } from './fakes/server.ts';
 import { FakeSlack } from './fakes/slack.ts';
 
-/** Long for a fake on loopback, short for a test. */
+/** What is waited for an answer that does not come: long for a fake on loopback, short for a test. */
 export const TIMEOUT_MS = 1_500;
+/** What is waited for one that comes, in milliseconds, however busy the machine is. */
+export const AMPLE_MS = 20_000;
 
 /** A chat service by its fake, as all tests that run over several know it. */
 export interface Service<Chat extends FakeServer = FakeServer> {
@@ -46,7 +48,7 @@ function service<Chat extends FakeServer>(
       return chat;
     },
     // Rooms, ids and tokens of all fakes of a service are the same.
-    at: async (url, timeoutMs = TIMEOUT_MS) => await adapter(fake(), { url, timeoutMs }),
+    at: async (url, timeoutMs = AMPLE_MS) => await adapter(fake(), { url, timeoutMs }),
   };
 }
 

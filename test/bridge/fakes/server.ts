@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { freePorts } from '../../../src/dev/ports.ts';
 
 /** What goes wrong with one call that posts. */
 export type Fault =
@@ -92,8 +92,9 @@ export abstract class FakeServer implements FakeChat {
   async up(): Promise<void> {
     const server = createServer((request, response) => void this.#serve(request, response));
     this.#server = server;
+    // Not one of the system's: it must be free again when the fake comes back.
+    if (this.#port === 0) [this.#port = 0] = await freePorts(1, '127.0.0.1');
     await new Promise<void>((resolve) => server.listen(this.#port, '127.0.0.1', resolve));
-    this.#port = (server.address() as AddressInfo).port;
   }
 
   async down(): Promise<void> {
@@ -111,7 +112,12 @@ export abstract class FakeServer implements FakeChat {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
+    try {
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+    } catch {
+      // Whoever asked was killed, or cut off, in the middle of it.
+      return;
+    }
     const call: Call = {
       method: request.method ?? '',
       url: new URL(request.url ?? '/', this.url),
