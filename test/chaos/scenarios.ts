@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { Event } from '../support/history.ts';
-import { say, Wire } from '../support/wire.ts';
+import { retried, say, Wire } from '../support/wire.ts';
 import { countersOf, storm, type StormReport } from './storm.ts';
 
 /** Far above what a run should reach (it hands over past 3,000 events), far below the server's limits (10,000 signals, 51,200 events). */
@@ -29,7 +29,7 @@ export async function stormRoom(clients: readonly Client[], name: string, size: 
   if (head !== expected) problems.push(`the log's head is ${head}, not ${expected}`);
   const accepted = countersOf(view)['accepted'];
   if (accepted !== report.inHistories + 1) problems.push(`${accepted} accepted of ${report.inHistories + 1}`);
-  problems.push(...gaps(await wire.log()));
+  problems.push(...gaps(await retried(() => wire.log())));
   problems.push(...handedOver(chain.map(({ events }) => events)));
   return { ...report, problems };
 }
@@ -56,7 +56,9 @@ export async function stormHeldTask(clients: readonly Client[], name: string, si
     ['task.renew', 'task.renewed'],
     ['task.complete', 'task.completed'],
   ] as const) {
-    const [reply] = await wire.ask(say(type, 'holder', { task_id: 'held', attempt: 1 }));
+    const message = say(type, 'holder', { task_id: 'held', attempt: 1 });
+    // The run may hand over yet.
+    const [reply] = await retried(() => wire.ask(message));
     if (reply?.type !== answer) problems.push(`${type} was answered ${JSON.stringify(reply)}`);
   }
   return { ...report, problems };

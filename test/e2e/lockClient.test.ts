@@ -47,7 +47,7 @@ const counts = async (room: string) =>
 
 /** Until a test says so: others wait. */
 async function waiting(room: string, count: number): Promise<void> {
-  await expect.poll(async () => (await counts(room)).waiting, { timeout: 10_000 }).toBe(count);
+  await expect.poll(async () => (await counts(room)).waiting).toBe(count);
 }
 
 const exclusive = { type: 'exclusive' } as const;
@@ -85,14 +85,14 @@ describe('holding a lock', { timeout: 60_000 }, () => {
   it('is kept by renewals for longer than its lease', async () => {
     const { ann, bob } = await rooms('renewed', 'ann', 'bob');
     const [has, go] = [new Event(), new Event()];
-    const owner = ann.lock(['x'], { ...exclusive, leaseSeconds: 2 }, async ({ signal }) => {
+    const owner = ann.lock(['x'], { ...exclusive, leaseSeconds: 5 }, async ({ signal }) => {
       has.fire();
       await go.fired;
       return signal.aborted;
     });
     await has.fired;
-    // A wait of two leases, in which nobody gets in.
-    const options = { ...exclusive, waitSeconds: 60, signal: AbortSignal.timeout(4_000) };
+    // A wait of more than a lease, in which nobody gets in.
+    const options = { ...exclusive, waitSeconds: 60, signal: AbortSignal.timeout(6_000) };
     await expect(bob.lock(['x'], options, () => Promise.resolve())).rejects.toMatchObject({ name: 'TimeoutError' });
     go.fire();
     expect(await owner).toBe(false);
@@ -146,26 +146,30 @@ describe('waiting in vain', { timeout: 60_000 }, () => {
       await waiting('cancels', 1);
       stop.fire();
       await expect(waits).rejects.toMatchObject({ name: 'AbortError' });
-      expect(await counts('cancels')).toEqual({ held: 1, waiting: 0 });
+      await expect.poll(() => counts('cancels')).toEqual({ held: 1, waiting: 0 });
     });
   });
 
   it('ends two who wait for each other: one gives up what it holds, and both get all in the end', async () => {
     const { ann, bob } = await rooms('deadlock', 'ann', 'bob');
-    const options = { ...exclusive, waitSeconds: 1 };
+    // Only who waits for the other is short of time; who begins again is not.
+    const [outer, inner] = [
+      { ...exclusive, waitSeconds: 60 },
+      { ...exclusive, waitSeconds: 1 },
+    ];
     const runs: string[] = [];
     const [annHas, bobHas] = [new Event(), new Event()];
-    const a = ann.lock(['p'], options, async () => {
+    const a = ann.lock(['p'], outer, async () => {
       runs.push('ann');
       annHas.fire();
       await bobHas.fired;
-      return await ann.lock(['q'], options, () => Promise.resolve('ann'));
+      return await ann.lock(['q'], inner, () => Promise.resolve('ann'));
     });
-    const b = bob.lock(['q'], options, async () => {
+    const b = bob.lock(['q'], outer, async () => {
       runs.push('bob');
       bobHas.fire();
       await annHas.fired;
-      return await bob.lock(['p'], options, () => Promise.resolve('bob'));
+      return await bob.lock(['p'], inner, () => Promise.resolve('bob'));
     });
     expect(await Promise.all([a, b])).toEqual(['ann', 'bob']);
     // Whoever gave up began again.

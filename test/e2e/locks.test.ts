@@ -44,7 +44,7 @@ describe('many waiters for one lock', { timeout: 400_000 }, () => {
         Lockers.start(stack.server.address, { room: 'crowd', name: `p${i}`, agents, resource: 'x' }),
       ),
     );
-    await expect.poll(async () => (await wire.view())['waiting'], { timeout: 60_000 }).toBe(total);
+    await expect.poll(async () => (await wire.view())['waiting'], { timeout: 200_000 }).toBe(total);
     const log = new Follower(wire, headOf(await wire.view()));
     const from = performance.now();
     await letGo();
@@ -91,6 +91,7 @@ describe('many waiters for one lock', { timeout: 400_000 }, () => {
     await letGo();
     const served = await others.served();
     expect(new Set(served.map(([agent]) => agent)).size).toBe(20);
+    await log.until((events) => events.filter(isOf('lock.granted')).length === 1 + dead + 20);
     await log.stop();
 
     const events = log.events.filter(({ type }) => /^lock\.(granted|expired)$/.test(type)).slice(1);

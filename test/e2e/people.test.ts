@@ -186,10 +186,11 @@ describe('people in the chat', { timeout: 120_000 }, () => {
     const stop = new AbortController();
     const reports: WorkReport[] = [];
     let finish: () => void = () => undefined;
+    const finished = new Promise<void>((resolve) => (finish = resolve));
     const working = agent.work(
       room,
       async ({ task_id: id, signal }) => {
-        if (id === 'long') await new Promise<void>((resolve) => (finish = resolve));
+        if (id === 'long') await finished;
         if (id === 'endless')
           await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
       },
@@ -197,6 +198,7 @@ describe('people in the chat', { timeout: 120_000 }, () => {
     );
     ends.push(async () => {
       stop.abort();
+      finish();
       await working;
     });
     const seen = () => reports.map(({ kind, task_id: id }) => `${kind} ${id}`);

@@ -22,11 +22,11 @@ def test_the_same_by_signals_alone():
         assert (ack["type"], ack["attempt"]) == ("task.ack", 1)
 
         # A renewal is not logged: it shows in the view. The completion after it is, so both have been handled then.
-        await wire.signal(say("task.renew", "worker", task_id="s-1", attempt=1, lease_seconds=7))
+        await wire.signal(say("task.renew", "worker", task_id="s-1", attempt=1, lease_seconds=77))
         await wire.signal(say("task.complete", "thief", task_id="s-1", attempt=1))
         refused = await wire.until(["thief"], lambda e: e["type"] == "error")
         assert (refused["code"], refused["to"]) == ("not_holder", "thief")
-        assert (await wire.view())["lease_seconds"] == 7
+        assert (await wire.view())["lease_seconds"] == 77
         await wire.signal(say("task.complete", "worker", task_id="s-1", attempt=1, result=[1]))
         completed = await wire.until([], lambda e: e["type"] == "task.completed")
         assert (completed["holder"], completed["result"]) == ("worker", [1])

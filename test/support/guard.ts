@@ -92,7 +92,9 @@ export async function writeOn(room: Room, resource: string, options: LockOptions
         const read = await visited(port, { who, token });
         ({ enough } = read);
         await pause(5);
-        if (read.refused === undefined) await visited(port, { who, token, line: `${read.lines + 1} ${token} ${who}` });
+        // Whoever is told that it is enough writes no more: what a test has seen then stays.
+        if (!enough && read.refused === undefined)
+          await visited(port, { who, token, line: `${read.lines + 1} ${token} ${who}` });
       });
     } catch (error) {
       console.log(`lost: ${String(error)}`);
