@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const FIRST_PAUSE_MS = 20;
@@ -15,6 +16,7 @@ export function backoff(attempt: number): number {
 
 /** Waits `ms` milliseconds, or until the signal fires; never throws. Returns whether the time has passed. */
 export async function pause(ms: number, signal?: AbortSignal): Promise<boolean> {
+  if (signal) manyWaitOn(signal);
   try {
     await delay(ms, undefined, signal ? { signal } : {});
     return true;
@@ -38,8 +40,10 @@ export function linked(signals: readonly (AbortSignal | undefined)[], ms?: numbe
   const abort = () => controller.abort();
   const timer = ms === undefined ? undefined : setTimeout(abort, ms);
   for (const signal of signals) {
-    if (signal?.aborted) abort();
-    signal?.addEventListener('abort', abort, { once: true });
+    if (!signal) continue;
+    if (signal.aborted) abort();
+    manyWaitOn(signal);
+    signal.addEventListener('abort', abort, { once: true });
   }
   return {
     signal: controller.signal,
@@ -69,6 +73,7 @@ export async function parting<T>(
   let timer: NodeJS.Timeout | undefined;
   const begin = () => (timer = setTimeout(() => end.abort(signal.reason), Math.min(ms, MAX_TIMER_MS)));
   if (signal.aborted) begin();
+  manyWaitOn(signal);
   signal.addEventListener('abort', begin, { once: true });
   try {
     return await until(work(end.signal), end.signal);
@@ -93,10 +98,16 @@ export async function until<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   let onAbort: () => void = () => undefined;
   const aborted = new Promise<undefined>((resolve) => (onAbort = () => resolve(undefined)));
   if (signal.aborted) onAbort();
+  manyWaitOn(signal);
   signal.addEventListener('abort', onAbort, { once: true });
   try {
     return await Promise.race([work, aborted]);
   } finally {
     signal.removeEventListener('abort', onAbort);
   }
+}
+
+/** Each wait listens to its signal until it ends: Node would take more than ten of them for a leak. */
+function manyWaitOn(signal: AbortSignal): void {
+  setMaxListeners(0, signal);
 }
