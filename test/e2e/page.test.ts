@@ -43,7 +43,8 @@ describe.skipIf(noBrowser)('the page of a room', { timeout: 90_000 }, () => {
     await enter('synod_nonsense');
     await expect.poll(() => text('fault')).toMatch(/token/i);
     expect(await page.locator('main').isVisible()).toBe(false);
-    // The refusal itself is an error to the browser.
+    // The refusal itself is an error to the browser, which may tell it later.
+    await expect.poll(() => faults).toEqual([expect.stringContaining('401')]);
     faults.length = 0;
   });
 
@@ -51,14 +52,14 @@ describe.skipIf(noBrowser)('the page of a room', { timeout: 90_000 }, () => {
     const ann = new Agent(stack.client, 'ann');
     await ann.post(ROOM, 'hello');
     await enter(token);
-    await expect.poll(() => text('standing'), { timeout: 10_000 }).toBe('live');
+    await expect.poll(() => text('standing')).toBe('live');
     await expect.poll(() => text('log')).toContain('hello');
     await ann.room(ROOM).lock(['report'], { type: 'exclusive' }, async ({ tokens }) => {
       await expect
-        .poll(() => text('held'), { timeout: 10_000 })
+        .poll(() => text('held'))
         .toMatch(new RegExp(`ann.* has report \\(exclusive, token ${tokens.report}\\).* for \\d+ s`));
     });
-    await expect.poll(() => text('held'), { timeout: 10_000 }).toBe('nothing is held');
+    await expect.poll(() => text('held')).toBe('nothing is held');
     await expect.poll(() => text('log')).toContain('ann asks for report (exclusive)');
   });
 
@@ -71,16 +72,16 @@ describe.skipIf(noBrowser)('the page of a room', { timeout: 90_000 }, () => {
       ann.room(ROOM).decide({ question: 'Publish?', voters: ['ann', 'bob'], quorum: 2, deadlineSeconds: 600 }, signal),
       ann.room(ROOM).barrier('done', { roster: ['bob'], timeoutSeconds: 600, fallback: 'fail' }, signal),
     ].map((wait) => wait.catch(() => undefined));
-    await expect.poll(() => text('open'), { timeout: 10_000 }).toMatch(/sort \(priority 2\)/);
-    await expect.poll(() => text('open'), { timeout: 10_000 }).toMatch(/Publish\? — yes 0, no 0; quorum 2/);
-    await expect.poll(() => text('open'), { timeout: 10_000 }).toMatch(/done — 0 in, missing bob/);
+    await expect.poll(() => text('open')).toMatch(/sort \(priority 2\)/);
+    await expect.poll(() => text('open')).toMatch(/Publish\? — yes 0, no 0; quorum 2/);
+    await expect.poll(() => text('open')).toMatch(/done — 0 in, missing bob/);
     stop.abort();
     await Promise.all(waits);
   });
 
   it('shows markup as text, and runs none of it', async () => {
     await new Agent(stack.client, 'mallory').post(ROOM, MALICE);
-    await expect.poll(() => text('log'), { timeout: 10_000 }).toContain(MALICE);
+    await expect.poll(() => text('log')).toContain(MALICE);
     expect(await page.title()).toBe('Synod');
     expect(await page.locator('#log img, #log script').count()).toBe(0);
     const { headers } = await fetch(gateway.url, { headers: { accept: 'text/html' } });
@@ -98,7 +99,7 @@ describe.skipIf(noBrowser)('the page of a room', { timeout: 90_000 }, () => {
 
   it('goes on after the gateway was away, with what was said meanwhile', async () => {
     await new Agent(stack.client, 'ann').post(ROOM, 'before');
-    await expect.poll(() => text('log'), { timeout: 10_000 }).toContain('before');
+    await expect.poll(() => text('log')).toContain('before');
     await browser.context.setOffline(true);
     await new Agent(stack.client, 'ann').post(ROOM, 'meanwhile');
     await browser.context.setOffline(false);
