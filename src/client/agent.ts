@@ -137,7 +137,7 @@ export class Agent {
       message.task_id,
       linger === undefined ? undefined : { linger_seconds: linger },
     );
-    const replies = accepted(await this.#hub.send(target, message));
+    const replies = accepted(await this.#hub.send(target, message), `task ${message.task_id}`);
     return {
       task_id: message.task_id,
       replies,
@@ -148,7 +148,7 @@ export class Agent {
   /** Ends a task that this agent announced (or any, as `operator:…`). */
   async cancel(room: string, taskId: string, reason?: string): Promise<void> {
     const message = compose(taskMessages['task.cancel'], this.id, { type: 'task.cancel', task_id: taskId, reason });
-    accepted(await this.#hub.send(taskTarget(checked('room', room), taskId), message));
+    accepted(await this.#hub.send(taskTarget(checked('room', room), taskId), message), `task ${taskId}`);
   }
 
   /** A room as this agent sees it: elections, decisions, barriers and locks are there. */

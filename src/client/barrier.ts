@@ -101,7 +101,7 @@ export class Meeting {
 
   /** Behind `room.leaveBarrier`. */
   async leave(): Promise<void> {
-    accepted(await this.#send('barrier.leave', 'leave'));
+    accepted(await this.#send('barrier.leave', 'leave'), `phase ${this.#phase}`);
   }
 
   get #ending(): ReturnType<typeof barrierEnding> {
@@ -124,10 +124,10 @@ export class Meeting {
     const opening = { roster: first, ...terms, more: rest.length > 0 };
     const [answer] = await this.#send('barrier.open', 'open', opening, linger);
     if (answer?.['code'] === 'idempotency_conflict' && (await this.#openedAlike(roster, options))) return;
-    if (answer?.type === 'error') throw asError(answer);
+    if (answer?.type === 'error') throw asError(answer, `phase ${this.#phase}`);
     for (const [i, part] of rest.entries()) {
       const more = i < rest.length - 1;
-      accepted(await this.#send('barrier.roster', 'roster', { roster: part, more }));
+      accepted(await this.#send('barrier.roster', 'roster', { roster: part, more }), `phase ${this.#phase}`);
     }
   }
 
@@ -181,7 +181,7 @@ export class Meeting {
       ? await askItself(this.#hub, this.#ending, this.#signal)
       : undefined;
     if (ended) return this.#resultOf(ended);
-    throw asError(answer);
+    throw asError(answer, `phase ${this.#phase}`);
   }
 
   async #standing(): Promise<z.infer<typeof standing> | undefined> {

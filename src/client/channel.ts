@@ -129,10 +129,13 @@ export class Channel {
   }
 }
 
-/** The replies, or the first of them thrown where it is a refusal. */
-export function accepted(answers: readonly Envelope[]): readonly Envelope[] {
+/**
+ * The replies, or the first of them thrown where it is a refusal.
+ * @param about what was spoken of: a refusal names the message's key, and not always that.
+ */
+export function accepted(answers: readonly Envelope[], about?: string): readonly Envelope[] {
   const [first] = answers;
-  if (first?.type === 'error') throw asError(first);
+  if (first?.type === 'error') throw asError(first, about);
   return answers;
 }
 
@@ -142,9 +145,9 @@ const errorEnvelope = z.object({
 });
 
 /** A refusal as an error to throw. */
-export function asError(envelope: Envelope): SynodError {
+export function asError(envelope: Envelope, about?: string): SynodError {
   const { code, reason } = errorEnvelope.parse(envelope);
-  return new SynodError(code, reason);
+  return new SynodError(code, about === undefined ? reason : `${about}: ${reason}`);
 }
 
 /** What a reply says of itself where it is not the one that was hoped for. */

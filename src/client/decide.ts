@@ -112,7 +112,7 @@ export async function decide(
     deadline_seconds: deadlineSeconds,
   });
   const target = proposalTarget(room, proposal_id, linger === undefined ? undefined : { linger_seconds: linger });
-  accepted(await hub.send(target, message, signal));
+  accepted(await hub.send(target, message, signal), `proposal ${proposal_id}`);
   const ending = proposalEnding(room, proposal_id);
   const told = resultOf(await outcomeOf(hub, agent, ending, signal));
   if (told) return told;

@@ -102,6 +102,7 @@ export function describeClient(name: string, open: (stack: Stack) => Promise<Way
       expect(late.replies.map(({ type }) => type)).toEqual(['task.accepted', 'task.completed']);
       await expect(producer.announce('twice', { ...task, title: 'another' })).rejects.toMatchObject({
         code: 'idempotency_conflict',
+        message: expect.stringContaining('task once: ') as string,
       });
     });
   });
