@@ -42,6 +42,18 @@ it('is lost when a renewal is refused', async () => {
   expect(lossOf(lease)).toBe('the renewal was refused: stale_token: attempt 1 is over');
 });
 
+it('has run out where a renewal is refused after its end, whichever is noticed first', async () => {
+  let refuse: (answer: Envelope[]) => void = () => undefined;
+  const lease = new Lease(LEASE_SECONDS, performance.now(), () => new Promise((resolve) => (refuse = resolve)));
+  await vi.advanceTimersByTimeAsync(LEASE_SECONDS * 1_000 * 0.5);
+  // The clock goes on, and the timers are late.
+  vi.spyOn(performance, 'now').mockReturnValue(performance.now() + LEASE_SECONDS * 1_000);
+  refuse([envelope('error', { code: 'stale_token', reason: 'attempt 1 is over' })]);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(lossOf(lease)).toBe('the lease has run out');
+  vi.restoreAllMocks();
+});
+
 it('is lost when it runs out while a renewal gets no answer', async () => {
   const lease = new Lease(LEASE_SECONDS, performance.now(), () => new Promise(() => undefined));
   await vi.advanceTimersByTimeAsync(LEASE_SECONDS * 1_000 - 1);

@@ -98,7 +98,11 @@ export class Lease {
       const [answer] = await this.#renew();
       if (this.#closed) return;
       const parsed = renewed.safeParse(answer);
-      if (!parsed.success) return this.lose(`the renewal was refused: ${reasonOf(answer)}`);
+      if (!parsed.success) {
+        // What comes too late is refused because it has run out.
+        if (!this.lost) this.lose(`the renewal was refused: ${reasonOf(answer)}`);
+        return;
+      }
       this.#leaseMs = (parsed.data.lease_seconds ?? this.#leaseMs / 1000) * 1000;
       this.#deadline = askedAt + this.#leaseMs;
       this.#watch();

@@ -126,11 +126,15 @@ describe('room.barrier', () => {
 
   it('names who was missing at the time-out, and who left', { timeout: 60_000 }, async () => {
     const [one, two] = [await roomOf('dropped', 'w1'), await roomOf('dropped', 'w2')];
-    const terms = { roster: ['w1', 'w2', 'w3'], timeoutSeconds: 2, fallback: 'proceed', quorum: 1 } as const;
+    const terms = { roster: ['w1', 'w2', 'w3'], timeoutSeconds: 600, fallback: 'proceed', quorum: 1 } as const;
     const meeting = one.barrier('p', terms);
     await expect
       .poll(async () => await two.leaveBarrier('p').then(String, (error: { code: string }) => error.code))
       .toBe('undefined');
+    const wire = Wire.barrier(stack.client, 'dropped', 'p');
+    await expect.poll(async () => (await wire.view())['arrived']).toEqual(['w1']);
+    // Its time-out comes once the two have come and gone, however long that takes.
+    await wire.ask(say('barrier.resolve', 'operator:jo', { phase: 'p', action: 'extend', extend_seconds: 0.1 }));
     expect(await meeting).toMatchObject({
       outcome: 'released',
       arrived: ['w1'],
@@ -145,7 +149,7 @@ describe('room.barrier', () => {
     const [one, zed] = [await roomOf('fails', 'w1'), await roomOf('fails', 'zed')];
     const meeting = one.barrier('p', { roster: ['w1', 'w2'], timeoutSeconds: 60, fallback: 'fail' });
     const wire = Wire.barrier(stack.client, 'fails', 'p');
-    await expect.poll(async () => (await wire.view().catch(() => ({ status: '' })))['status']).toBe('open');
+    await expect.poll(async () => (await wire.view().catch(() => ({ arrived: [] })))['arrived']).toEqual(['w1']);
     await expect(zed.barrier('p')).rejects.toMatchObject({ code: 'not_eligible' });
     await wire.ask(say('barrier.resolve', 'operator:jo', { phase: 'p', action: 'fail' }));
     expect(await meeting).toMatchObject({ outcome: 'failed', missing_count: 1 });

@@ -102,10 +102,11 @@ describe('a token', () => {
   it('is limited in its rate, and told when to come again', async () => {
     const slow = await gateway.token({ agent: 'slow', rooms: ['lab'], rate: 0.5 });
     await expect.poll(async () => (await gateway.ask(slow, MESSAGES)).status).not.toBe(401);
-    let answer = await gateway.ask(slow, MESSAGES);
-    for (let i = 0; answer.status !== 429 && i < 20; i++) answer = await gateway.ask(slow, MESSAGES);
+    // At once, so that they are too many however long each takes.
+    const answers = await Promise.all(Array.from({ length: 20 }, async () => await gateway.ask(slow, MESSAGES)));
+    const answer = answers.find(({ status }) => status === 429);
     expect(answer).toMatchObject({ status: 429, error: { code: 'rate_limited' } });
-    const seconds = Number(answer.headers.get('retry-after'));
+    const seconds = Number(answer?.headers.get('retry-after'));
     expect(seconds).toBeGreaterThanOrEqual(1);
     expect(seconds).toBeLessThanOrEqual(10);
     expect((await gateway.ask(ann, MESSAGES)).status).toBe(200);
@@ -170,7 +171,7 @@ describe('what is not there', () => {
     expect(await (await fetch(gateway.url)).text()).toContain('/v1/rooms/{room}/stream');
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
     expect(metrics).toMatch(/synod_gateway_requests_total\{method="GET",route="\/healthz",status="200"\} 1/);
-    expect(metrics).toMatch(/route="\/v1\/rooms\/:room\/messages",status="429"\} 1/);
+    expect(metrics).toMatch(/route="\/v1\/rooms\/:room\/messages",status="429"\} [1-9]/);
     expect(metrics).toContain('synod_gateway_logs ');
   });
 });

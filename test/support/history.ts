@@ -87,6 +87,11 @@ export function failedTasksOf(runs: readonly Run[]): Record<string, number> {
   return causes;
 }
 
+/** The causes of failed workflow tasks. One that was only too late, as on a busy machine, is nobody's fault. */
+export function faultsOf(runs: readonly Run[]): string[] {
+  return Object.keys(failedTasksOf(runs)).filter((cause) => !cause.startsWith('timeout'));
+}
+
 export function count(runs: readonly Run[], attributes: keyof Event): number {
   return runs.reduce((n, { events }) => n + events.filter((event) => Boolean(event[attributes])).length, 0);
 }
