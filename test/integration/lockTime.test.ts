@@ -48,11 +48,11 @@ describe('a request that waits in vain', () => {
     const wire = Wire.locks(env.client, 'lock-timeout');
     await request(wire, 'ann', { lease_seconds: 300 });
     const held = await request(wire, 'bob', { resources: ['b'], lease_seconds: 300 });
-    const queued = await request(wire, 'bob');
+    const queued = await request(wire, 'bob', { wait_seconds: 100 });
     expect(queued).toMatchObject({ type: 'lock.queued', blocked_by: ['ann'] });
-    await env.sleep('4 s');
+    await env.sleep('60 s');
     expect(await told(wire, 'lock.denied')).toEqual([]);
-    await env.sleep('15 s');
+    await env.sleep('60 s');
     expect(await told(wire, 'lock.denied')).toMatchObject([
       { to: 'bob', lock_id: queued['lock_id'], reason: 'timeout', released: [held['lock_id']], retry: 1 },
     ]);

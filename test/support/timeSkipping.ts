@@ -5,9 +5,10 @@ import { workflowBundle } from './bundle.ts';
 import { quietRuntime } from './stack.ts';
 
 /**
- * A server that skips time, and a worker on it, for one test file. Time passes only in `env.sleep` and in `result()`; an update
- * is handled in real time. Where an update meets a timer within milliseconds, this server refuses the workflow task and hangs
- * ("invalid history builder state for action"): such edges are in test/e2e/edge.test.ts.
+ * A server that skips time, and a worker on it, for one test file. It skips only in `env.sleep` and in `result()`; in between
+ * its clock goes on as the machine's does, so that nothing may depend on a few seconds. Where an update meets a timer within
+ * milliseconds, this server refuses the workflow task and hangs ("invalid history builder state for action"): such edges are in
+ * test/e2e/edge.test.ts.
  */
 export interface TimeSkipping {
   readonly env: TestWorkflowEnvironment;

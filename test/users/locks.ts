@@ -82,6 +82,8 @@ export async function crowd(resource: string, options: PermitOptions, size: numb
         if (token === 0) throw wf.ApplicationFailure.nonRetryable('a permit without a token');
         inside += 1;
         most = Math.max(most, inside);
+        // Another is let in meanwhile, however slow the machine is; then a third has its chance.
+        await wf.condition(() => most > 1, 5_000);
         await wf.sleep(100);
         inside -= 1;
       }),
