@@ -5,7 +5,7 @@ import { MAX_LOG_BYTES, MAX_LOG_ENTRIES, utf8Bytes } from '../envelope/limits.ts
 
 /** A log is kept this long after its last reader, in milliseconds: who polls comes back. */
 const IDLE_MS = 60_000;
-/** What an agent of this process was told is logged should be here within this time, in milliseconds. */
+/** What an agent of this process was told is logged should be here within this time, in milliseconds; else it is asked for. */
 const OWN_WORDS_MS = 2_000;
 
 /** One entry, and what it is on the wire of a stream; made once for all streams. */
@@ -74,10 +74,19 @@ export class Feed {
   /** Resolves when all that was logged before the call, as far as this process knows, is here. */
   async ready(signal?: AbortSignal): Promise<void> {
     await Promise.race([this.#ready, ...(signal ? [aborted(signal)] : [])]);
-    if (this.head >= this.#expected) return;
-    const due = linked([this.#closing.signal, signal], OWN_WORDS_MS);
-    await this.#reaches(this.#expected, due.signal);
-    due.release();
+    const end = signal ?? this.#closing.signal;
+    while (this.head < this.#expected && !end.aborted && !this.#closing.signal.aborted) {
+      const due = linked([this.#closing.signal, signal], OWN_WORDS_MS);
+      await this.#reaches(this.#expected, due.signal);
+      due.release();
+      if (this.head < this.#expected && !(await this.#stillHas(this.#expected, end))) return;
+    }
+  }
+
+  /** Whether the workflow's log reaches so far: it was lost, or has closed, where it does not. */
+  async #stillHas(seq: number, signal: AbortSignal): Promise<boolean> {
+    const end = await this.#hub.end(this.workflowId, signal).catch(() => undefined);
+    return end !== undefined && end.head >= seq;
   }
 
   /** An agent of this process was told that something is logged as `seq`: who reads next must not miss it. */
@@ -89,8 +98,7 @@ export class Feed {
   /** Waits for what a reader says that it has read elsewhere; false where the log does not reach so far: it was lost. */
   async covers(seq: number, signal: AbortSignal): Promise<boolean> {
     if (seq <= this.head) return true;
-    const end = await this.#hub.end(this.workflowId, signal);
-    if (!end || end.head < seq) return false;
+    if (!(await this.#stillHas(seq, signal))) return false;
     this.expect(seq);
     await this.ready(signal);
     return seq <= this.head;
