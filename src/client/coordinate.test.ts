@@ -179,6 +179,16 @@ it('that is stopped leaves, whether it leads or stands', async () => {
   expect(hub.view('status')).toBe('vacant');
 });
 
+it('that is stopped leaves, also where three heartbeats are no whole number of milliseconds', async () => {
+  const hub = new LocalHub();
+  const ann = candidate(hub, 'ann', 0.7);
+  await pass(10 * WAY_MS);
+  ann.stop.abort();
+  await pass(10 * WAY_MS);
+  await ann.ended;
+  expect(hub.view('status')).toBe('vacant');
+});
+
 it('that is stopped while it is cut off ends soon, whatever it waits for', async () => {
   const hub = new LocalHub();
   const leader = candidate(hub, 'ann');

@@ -248,7 +248,7 @@ class Candidate {
   /** Says that it stands no more; after a while its silence says the same, so it is not insisted on for longer. */
   async #leave(heartbeatSeconds: number): Promise<void> {
     try {
-      const silence = AbortSignal.timeout(MISSED_HEARTBEATS * heartbeatSeconds * 1000);
+      const silence = AbortSignal.timeout(Math.ceil(MISSED_HEARTBEATS * heartbeatSeconds * 1000));
       const leave = async (end: AbortSignal) =>
         await until(this.#say('coordinator.leave', {}, AbortSignal.any([end, silence])), silence);
       await parting(this.#signal, leave);

@@ -70,7 +70,7 @@ export class LocalHub implements ElectionHub {
 }
 
 /** What a candidate was given, epoch by epoch; each `run` lasts until its signal fires or `finish` is called. */
-export function candidate(hub: LocalHub, agent: string) {
+export function candidate(hub: LocalHub, agent: string, heartbeatSeconds: number = HEARTBEAT_SECONDS) {
   const led: Leadership[] = [];
   const stop = new AbortController();
   let finish: (error?: Error) => void = () => undefined;
@@ -81,7 +81,7 @@ export function candidate(hub: LocalHub, agent: string) {
       leadership.signal.addEventListener('abort', () => resolve(), { once: true });
     });
   };
-  const options = { heartbeatSeconds: HEARTBEAT_SECONDS, signal: stop.signal };
+  const options = { heartbeatSeconds, signal: stop.signal };
   const ended = coordinate(hub, agent, 'lab', 'main', run, options);
   const failed = ended.then(
     () => undefined,
