@@ -3,7 +3,7 @@ import { EVERYONE, type LogEvent } from '../envelope/calls.ts';
 import type { Envelope } from '../envelope/envelope.ts';
 import { MAX_RECEIVE_AGENTS, MAX_RECEIVE_EVENTS, MAX_WAIT_SECONDS } from '../envelope/limits.ts';
 import { classify } from './faults.ts';
-import { backoff, jittered, pause } from './timing.ts';
+import { backoff, jittered, pause, until } from './timing.ts';
 import type { Page, Transport } from './transport.ts';
 
 /** What cannot mend by itself is warned of at first, and then about once a minute. */
@@ -150,13 +150,8 @@ export class Reader {
     const after = this.#after;
     const { signal } = this.#interrupt;
     const crowded = performance.now() < this.#crowdedUntil;
-    const call = this.#receive(cursors, after, crowded ? 0 : MAX_WAIT_SECONDS);
-    const answer = await Promise.race([call, aborted(signal)]);
-    if (!answer) {
-      // It was cancelled; how it fails is nobody's concern.
-      call.catch(() => undefined);
-      return;
-    }
+    const answer = await until(this.#receive(cursors, after, crowded ? 0 : MAX_WAIT_SECONDS), signal);
+    if (!answer) return;
     this.#after = Math.max(this.#after, answer.next);
     if (answer.truncated && answer.next < after) this.#after = answer.next;
     this.#deliver(cursors, after, answer);
@@ -208,9 +203,4 @@ function typesOf(cursors: readonly Cursor[]): string[] | undefined {
 function isFor(envelope: Envelope, { agent, types }: Cursor): boolean {
   if (types && !types.includes(envelope.type)) return false;
   return envelope.to === undefined || envelope.to === agent || agent === EVERYONE;
-}
-
-async function aborted(signal: AbortSignal): Promise<undefined> {
-  if (signal.aborted) return undefined;
-  return await new Promise((resolve) => signal.addEventListener('abort', () => resolve(undefined), { once: true }));
 }

@@ -1,5 +1,5 @@
 import type { Hub } from '../client/hub.ts';
-import { linked } from '../client/timing.ts';
+import { linked, until } from '../client/timing.ts';
 import { EVERYONE, type LogEvent } from '../envelope/calls.ts';
 import { MAX_LOG_BYTES, MAX_LOG_ENTRIES, utf8Bytes } from '../envelope/limits.ts';
 
@@ -73,8 +73,8 @@ export class Feed {
 
   /** Resolves when all that was logged before the call, as far as this process knows, is here. */
   async ready(signal?: AbortSignal): Promise<void> {
-    await Promise.race([this.#ready, ...(signal ? [aborted(signal)] : [])]);
     const end = signal ?? this.#closing.signal;
+    await until(this.#ready, end);
     while (this.head < this.#expected && !end.aborted && !this.#closing.signal.aborted) {
       const due = linked([this.#closing.signal, signal], OWN_WORDS_MS);
       await this.#reaches(this.#expected, due.signal);
@@ -213,9 +213,4 @@ export class Feed {
 
 function isFor({ envelope: { to } }: LogEvent, agents: ReadonlySet<string>): boolean {
   return to === undefined || agents.has(to) || agents.has(EVERYONE);
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }
