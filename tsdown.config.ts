@@ -14,7 +14,7 @@ const cli = 'src/cli/main.ts';
  */
 const sandbox: readonly Record<string, string>[] = [
   { preload: 'workflows/preload.ts' },
-  { workflow: 'src/workflow/index.ts' },
+  { workflow: 'src/in-workflow/index.ts' },
   { workflows: 'workflows/index.ts', merged: 'workflows/merged.ts' },
 ];
 

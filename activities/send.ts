@@ -1,6 +1,6 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
-import { Channel } from '../src/client/channel.ts';
-import { TemporalTransport } from '../src/client/temporalTransport.ts';
+import { Channel } from '../src/client/connection/channel.ts';
+import { TemporalTransport } from '../src/client/transport/temporalTransport.ts';
 import type { SendInput } from '../src/envelope/activities.ts';
 import type { Envelope } from '../src/envelope/envelope.ts';
 import { SynodError } from '../src/envelope/refusal.ts';

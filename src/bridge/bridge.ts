@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
-import { checked } from '../client/compose.ts';
-import { Hub } from '../client/hub.ts';
-import { roomTarget } from '../client/targets.ts';
-import { jittered, parting, pause } from '../client/timing.ts';
+import { checked } from '../client/messages/compose.ts';
+import { Hub } from '../client/connection/sharedConnection.ts';
+import { roomTarget } from '../client/messages/targets.ts';
+import { jittered, parting, pause } from '../client/timing/timing.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { MAX_POST_TEXT, type BridgePlace, type DoubtfulPost } from '../envelope/bridge.ts';
 import { EVERYONE } from '../envelope/calls.ts';

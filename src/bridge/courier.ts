@@ -1,4 +1,4 @@
-import { jittered } from '../client/timing.ts';
+import { jittered } from '../client/timing/timing.ts';
 import type { DoubtfulPost } from '../envelope/bridge.ts';
 import { ChatError, type ChatAdapter } from './adapter.ts';
 import type { Settled } from './ledger.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { Hub } from '../client/hub.ts';
-import { accepted } from '../client/channel.ts';
-import { compose } from '../client/compose.ts';
-import { ledgerTarget } from '../client/targets.ts';
+import type { Hub } from '../client/connection/sharedConnection.ts';
+import { accepted } from '../client/connection/channel.ts';
+import { compose } from '../client/messages/compose.ts';
+import { ledgerTarget } from '../client/messages/targets.ts';
 import {
   bridgeMessages,
   bridgePlace,

@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { standInHub, type StandIn } from '../client/hub.fixture.ts';
-import { HUB_PATHS } from '../client/hubTransport.ts';
+import { HUB_PATHS } from '../client/transport/hubTransport.ts';
 import { consoleAdapter } from './adapters/console.ts';
 import { runBridge } from './bridge.ts';
 

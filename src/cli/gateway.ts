@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { checked } from '../client/compose.ts';
+import { checked } from '../client/messages/compose.ts';
 import { connect, disconnect } from '../client/connect.ts';
 import { logToStderr } from '../dev/log.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';

@@ -1,8 +1,8 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { Agent } from '../client/agent.ts';
 import { connect, disconnect } from '../client/connect.ts';
-import { checked } from '../client/compose.ts';
-import { Hub } from '../client/hub.ts';
+import { checked } from '../client/messages/compose.ts';
+import { Hub } from '../client/connection/sharedConnection.ts';
 import type { LockConfig } from '../client/locks/configure.ts';
 import {
   forceRelease,

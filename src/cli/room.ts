@@ -1,10 +1,10 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { consoleLine } from '../bridge/console.ts';
 import { Agent } from '../client/agent.ts';
-import { checked } from '../client/compose.ts';
+import { checked } from '../client/messages/compose.ts';
 import { connect } from '../client/connect.ts';
-import { Hub } from '../client/hub.ts';
-import { roomTarget } from '../client/targets.ts';
+import { Hub } from '../client/connection/sharedConnection.ts';
+import { roomTarget } from '../client/messages/targets.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { EVERYONE } from '../envelope/calls.ts';
 

@@ -7,16 +7,16 @@ import type { Json } from '../envelope/fields.ts';
 import { boardRow, roomMessages, type BoardRow } from '../envelope/room.ts';
 import { taskMessages } from '../envelope/task.ts';
 import { SynodError } from '../envelope/refusal.ts';
-import { yieldHint, type YieldHint } from './breakRoom.ts';
-import { accepted, type OnRetry } from './channel.ts';
-import { checked, compose, keyFor } from './compose.ts';
-import { checkWorkOptions, type Handler, type WorkOptions } from './handler.ts';
-import { Hub } from './hub.ts';
-import { known, needed, type Keys } from './options.ts';
-import { outcomeOf, taskEnding } from './outcome.ts';
+import { yieldHint, type YieldHint } from './tasks/breakRoom.ts';
+import { accepted, type OnRetry } from './connection/channel.ts';
+import { checked, compose, keyFor } from './messages/compose.ts';
+import { checkWorkOptions, type Handler, type WorkOptions } from './tasks/handler.ts';
+import { Hub } from './connection/sharedConnection.ts';
+import { known, needed, type Keys } from './messages/options.ts';
+import { outcomeOf, taskEnding } from './messages/outcome.ts';
 import { Room } from './room.ts';
-import { roomTarget, taskTarget } from './targets.ts';
-import { work } from './work.ts';
+import { roomTarget, taskTarget } from './messages/targets.ts';
+import { work } from './tasks/work.ts';
 
 /** Options of an {@link Agent}. */
 export interface AgentOptions {

@@ -1,8 +1,8 @@
 import { Client, Connection } from '@temporalio/client';
 import { resolveServer } from '../dev/connect.ts';
-import { Hub } from './hub.ts';
-import type { HubAddress } from './hubTransport.ts';
-import { known, type Keys } from './options.ts';
+import { Hub } from './connection/sharedConnection.ts';
+import type { HubAddress } from './transport/hubTransport.ts';
+import { known, type Keys } from './messages/options.ts';
 
 const DEFAULT_ADDRESS = '127.0.0.1:7233';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { Client, Connection } from '@temporalio/client';
 import { disconnect } from './connect.ts';
-import { Hub } from './hub.ts';
+import { Hub } from './connection/sharedConnection.ts';
 
 /** Something that stands for a hub, and a client whose agents work through it. */
 export interface StandIn {

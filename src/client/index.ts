@@ -8,19 +8,19 @@ export {
   type ListenOptions,
   type TaskOptions,
 } from './agent.ts';
-export type { BarrierOptions, BarrierResult } from './barrier.ts';
-export type { YieldHint } from './breakRoom.ts';
-export type { OnRetry } from './channel.ts';
+export type { BarrierOptions, BarrierResult } from './barriers/barrier.ts';
+export type { YieldHint } from './tasks/breakRoom.ts';
+export type { OnRetry } from './connection/channel.ts';
 export { connect, disconnect, type ConnectOptions } from './connect.ts';
-export type { CoordinateOptions, Directive, DirectiveOptions, Leadership } from './coordinate.ts';
-export type { DecisionResult, ProposalOptions, Tally } from './decide.ts';
-export { checkToken } from './fence.ts';
-export { TaskFailure, type Handler, type Work, type WorkOptions, type WorkReport } from './handler.ts';
-export { LeaseLost } from './lease.ts';
+export type { CoordinateOptions, Directive, DirectiveOptions, Leadership } from './elections/coordinate.ts';
+export type { DecisionResult, ProposalOptions, Tally } from './decisions/decide.ts';
+export { checkToken } from './leases/fence.ts';
+export { TaskFailure, type Handler, type Work, type WorkOptions, type WorkReport } from './tasks/handler.ts';
+export { LeaseLost } from './leases/lease.ts';
 export type { ConfiguredLocks, LockConfig } from './locks/configure.ts';
 export { LockDenied, type Lock, type LockOptions } from './locks/lock.ts';
 export { Room } from './room.ts';
-export type { OnProposalOptions, Question, Vote, VoteHandler } from './vote.ts';
+export type { OnProposalOptions, Question, Vote, VoteHandler } from './decisions/vote.ts';
 export { EVERYONE, type LogEvent } from '../envelope/calls.ts';
 export type { Envelope } from '../envelope/envelope.ts';
 export type { Json } from '../envelope/fields.ts';

@@ -2,7 +2,7 @@ import { Client, Connection } from '@temporalio/client';
 import { expect, it } from 'vitest';
 import { Agent } from './agent.ts';
 import { connect } from './connect.ts';
-import { known, needed } from './options.ts';
+import { known, needed } from './messages/options.ts';
 
 const KEYS = { lease_seconds: true, title: true } as const;
 const check = (options: object) => () => known('task', options as { lease_seconds?: number; title?: string }, KEYS);

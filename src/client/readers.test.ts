@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { receiveArgs, type LogEvent } from '../envelope/calls.ts';
-import { Hub } from './hub.ts';
+import { Hub } from './connection/sharedConnection.ts';
 import { standInHub, type StandIn } from './hub.fixture.ts';
-import { HUB_PATHS } from './hubTransport.ts';
+import { HUB_PATHS } from './transport/hubTransport.ts';
 
 const AGENTS = 2_500;
 const said = (seq: number, to: string): LogEvent => ({

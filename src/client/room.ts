@@ -1,5 +1,5 @@
-import { BARRIER_KEYS, Meeting, type BarrierOptions, type BarrierResult } from './barrier.ts';
-import { decide, PROPOSAL_KEYS, type DecisionResult, type ProposalOptions } from './decide.ts';
+import { BARRIER_KEYS, Meeting, type BarrierOptions, type BarrierResult } from './barriers/barrier.ts';
+import { decide, PROPOSAL_KEYS, type DecisionResult, type ProposalOptions } from './decisions/decide.ts';
 import {
   coordinate,
   COORDINATE_KEYS,
@@ -9,14 +9,14 @@ import {
   type Directive,
   type DirectiveOptions,
   type Leadership,
-} from './coordinate.ts';
-import type { Hub } from './hub.ts';
-import { known, needed } from './options.ts';
+} from './elections/coordinate.ts';
+import type { Hub } from './connection/sharedConnection.ts';
+import { known, needed } from './messages/options.ts';
 import { configureLocks, LOCK_CONFIG_KEYS, type ConfiguredLocks, type LockConfig } from './locks/configure.ts';
 import { lock, LOCK_KEYS, type Lock, type LockOptions } from './locks/lock.ts';
 import { SynodError } from '../envelope/refusal.ts';
-import { roomTarget } from './targets.ts';
-import { ON_PROPOSAL_KEYS, Voter, type OnProposalOptions, type VoteHandler } from './vote.ts';
+import { roomTarget } from './messages/targets.ts';
+import { ON_PROPOSAL_KEYS, Voter, type OnProposalOptions, type VoteHandler } from './decisions/vote.ts';
 
 /** A room as one agent sees it: `agent.room('lab')`. What several agents decide together is done here. */
 export class Room {

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Agent } from './agent.ts';
 import { standInHub, type StandIn } from './hub.fixture.ts';
-import { HUB_PATHS } from './hubTransport.ts';
-import type { WorkReport } from './handler.ts';
+import { HUB_PATHS } from './transport/hubTransport.ts';
+import type { WorkReport } from './tasks/handler.ts';
 
 const request = z.object({ messages: z.array(z.object({ type: z.string(), id: z.string(), from: z.string() })) });
 

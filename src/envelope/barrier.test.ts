@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compose } from '../client/compose.ts';
+import { compose } from '../client/messages/compose.ts';
 import { barrierMessages, rosterParts } from './barrier.ts';
 
 const longest = Array.from({ length: 1_024 }, (_, i) => `${i}`.padEnd(128, 'm'));

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Client } from '@temporalio/client';
-import { Hub } from '../client/hub.ts';
+import { Hub } from '../client/connection/sharedConnection.ts';
 import { logToStderr, messageOf, type Log } from '../dev/log.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { explain } from '../envelope/refusal.ts';

@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
-import type { Hub } from '../client/hub.ts';
-import { linked, unlessAborted, type Linked } from '../client/timing.ts';
+import type { Hub } from '../client/connection/sharedConnection.ts';
+import { linked, unlessAborted, type Linked } from '../client/timing/timing.ts';
 import type { Log } from '../dev/log.ts';
 import { Problem, unavailable } from './errors.ts';
 import type { Feed } from './feed.ts';

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { ServerResponse } from 'node:http';
 import { standInHub, type StandIn } from '../client/hub.fixture.ts';
-import { Hub } from '../client/hub.ts';
-import { HUB_PATHS } from '../client/hubTransport.ts';
+import { Hub } from '../client/connection/sharedConnection.ts';
+import { HUB_PATHS } from '../client/transport/hubTransport.ts';
 import { Feed } from './feed.ts';
 
 const event = { seq: 1, envelope: { type: 'room.post', id: 'm', from: 'ann', ts: '', seq: 1 } };

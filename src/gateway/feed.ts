@@ -1,5 +1,5 @@
-import type { Hub } from '../client/hub.ts';
-import { linked, until } from '../client/timing.ts';
+import type { Hub } from '../client/connection/sharedConnection.ts';
+import { linked, until } from '../client/timing/timing.ts';
 import { EVERYONE, type LogEvent } from '../envelope/calls.ts';
 import { MAX_LOG_BYTES, MAX_LOG_ENTRIES, utf8Bytes } from '../envelope/limits.ts';
 

@@ -1,4 +1,4 @@
-import type { Hub } from '../client/hub.ts';
+import type { Hub } from '../client/connection/sharedConnection.ts';
 import { Feed } from './feed.ts';
 import { Problem } from './errors.ts';
 

@@ -1,6 +1,6 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import { z } from 'zod';
-import { HUB_PATHS } from '../client/hubTransport.ts';
+import { HUB_PATHS } from '../client/transport/hubTransport.ts';
 import { receiveArgs } from '../envelope/calls.ts';
 import { agentId, json, key } from '../envelope/fields.ts';
 import { MAX_REQUEST_ENVELOPES } from '../envelope/limits.ts';

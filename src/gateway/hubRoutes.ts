@@ -1,7 +1,7 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { z } from 'zod';
-import { HUB_PATHS } from '../client/hubTransport.ts';
+import { HUB_PATHS } from '../client/transport/hubTransport.ts';
 import { EVERYONE } from '../envelope/calls.ts';
 import type { Base } from '../envelope/envelope.ts';
 import { roomName } from '../envelope/fields.ts';

@@ -1,4 +1,4 @@
-import { linked } from '../client/timing.ts';
+import { linked } from '../client/timing/timing.ts';
 import { EVERYONE } from '../envelope/calls.ts';
 import { formatTimestamp } from '../envelope/fields.ts';
 import { OPERATOR_PREFIX, type Envelope } from '../envelope/envelope.ts';

@@ -7,7 +7,7 @@ import {
   proposalTarget,
   roomTarget,
   taskTarget,
-} from '../client/targets.ts';
+} from '../client/messages/targets.ts';
 import type { Target } from '../envelope/address.ts';
 import { explain, parseErrors } from '../envelope/refusal.ts';
 import { Problem } from './errors.ts';

@@ -1,6 +1,12 @@
 import { z } from 'zod';
-import { coordinatorTarget, barrierTarget, locksTarget, proposalTarget, roomTarget } from '../client/targets.ts';
-import type { Hub } from '../client/hub.ts';
+import {
+  coordinatorTarget,
+  barrierTarget,
+  locksTarget,
+  proposalTarget,
+  roomTarget,
+} from '../client/messages/targets.ts';
+import type { Hub } from '../client/connection/sharedConnection.ts';
 import type { Json } from '../envelope/fields.ts';
 import { boardRow, type BoardRow } from '../envelope/room.ts';
 

@@ -233,7 +233,7 @@ describe.sequential('the demo', { timeout: 300_000 }, () => {
   it('notices when the fence is gone', async () => {
     const copy = await mutant(
       'no-fence',
-      'src/client/fence.ts',
+      'src/client/leases/fence.ts',
       'if (seen !== undefined && token < seen)',
       'if (seen === null)',
     );

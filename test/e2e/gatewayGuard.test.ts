@@ -3,7 +3,7 @@ import { connect as connectSocket } from 'node:net';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { HUB_PATHS } from '../../src/client/hubTransport.ts';
+import { HUB_PATHS } from '../../src/client/transport/hubTransport.ts';
 import { messageSchemas } from '../../src/gateway/incoming.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startStack, type Stack } from '../support/stack.ts';

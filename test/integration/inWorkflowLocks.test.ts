@@ -2,7 +2,7 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Client, type WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shardOf } from '../../src/envelope/shards.ts';
-import type { LockOptions } from '../../src/workflow/index.ts';
+import type { LockOptions } from '../../src/in-workflow/index.ts';
 import { usersBundle } from '../support/bundle.ts';
 import { startTimeSkipping } from '../support/timeSkipping.ts';
 import { failing, say, Wire, type Envelope } from '../support/wire.ts';

@@ -6,13 +6,13 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { Room } from '../../src/client/index.ts';
-import * as helpers from '../../src/workflow/index.ts';
+import * as helpers from '../../src/in-workflow/index.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MODULES = {
   synod: 'src/index.ts',
   'synod/client': 'src/client/index.ts',
-  'synod/workflow': 'src/workflow/index.ts',
+  'synod/workflow': 'src/in-workflow/index.ts',
 };
 const Config = z.object({ compilerOptions: z.looseObject({}) });
 

@@ -10,7 +10,7 @@ const cache = path.join(root, 'node_modules/.cache/synod');
 /** What can end up in the bundle; the lock file stands for the dependencies. */
 const SOURCES = ['workflows', 'src/envelope', 'src/host', 'src/protocols'];
 /** The same with workflows of a user, which call the helpers. */
-const USERS = ['test/users', 'src/workflow', 'src/client'];
+const USERS = ['test/users', 'src/in-workflow', 'src/client'];
 
 async function sources(folder: string): Promise<string[]> {
   const found = await readdir(path.join(root, folder), { recursive: true });

@@ -1,5 +1,5 @@
 import * as wf from '@temporalio/workflow';
-import { announceTask, decide, openBarrier, withLock, withPermit } from '../../src/workflow/index.ts';
+import { announceTask, decide, openBarrier, withLock, withPermit } from '../../src/in-workflow/index.ts';
 
 /** Uses every helper, and hands over to a new run inside a lock. */
 export async function day(room: string, runs = 2): Promise<string[]> {

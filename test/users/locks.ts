@@ -1,5 +1,5 @@
 import * as wf from '@temporalio/workflow';
-import { LockDenied, withLock, withPermit, type LockOptions, type PermitOptions } from '../../src/workflow/index.ts';
+import { LockDenied, withLock, withPermit, type LockOptions, type PermitOptions } from '../../src/in-workflow/index.ts';
 
 export const go = wf.defineSignal('go');
 

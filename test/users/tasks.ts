@@ -1,5 +1,5 @@
 import * as wf from '@temporalio/workflow';
-import { announceTask, type TaskOptions, type TaskOutcome } from '../../src/workflow/index.ts';
+import { announceTask, type TaskOptions, type TaskOutcome } from '../../src/in-workflow/index.ts';
 
 /** Announces a task and waits for its end. */
 export async function producer(room: string, task: TaskOptions): Promise<TaskOutcome> {

@@ -5,7 +5,7 @@ import {
   type BarrierOutcome,
   type DecisionOutcome,
   type ProposalOptions,
-} from '../../src/workflow/index.ts';
+} from '../../src/in-workflow/index.ts';
 
 /** Puts a question to the vote. */
 export async function asking(room: string, proposal: ProposalOptions): Promise<DecisionOutcome> {

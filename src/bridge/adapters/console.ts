@@ -1,5 +1,5 @@
 import { ChatError, type ChatAdapter } from '../adapter.ts';
-import { until } from '../../client/timing.ts';
+import { until } from '../../client/timing/timing.ts';
 import { connectionFault } from '../http.ts';
 
 /** Options of {@link consoleAdapter}. */

@@ -1,9 +1,9 @@
 import type { z } from 'zod';
-import { accepted } from '../../client/channel.ts';
-import { compose } from '../../client/compose.ts';
-import type { Hub } from '../../client/hub.ts';
+import { accepted } from '../../client/connection/channel.ts';
+import { compose } from '../../client/messages/compose.ts';
+import type { Hub } from '../../client/connection/sharedConnection.ts';
 import { forceRelease } from '../../client/locks/standing.ts';
-import { barrierTarget, proposalTarget, roomTarget, taskTarget } from '../../client/targets.ts';
+import { barrierTarget, proposalTarget, roomTarget, taskTarget } from '../../client/messages/targets.ts';
 import type { Target } from '../../envelope/address.ts';
 import { barrierMessages } from '../../envelope/barrier.ts';
 import { decisionMessages } from '../../envelope/decision.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { accepted } from '../../client/channel.ts';
-import { compose } from '../../client/compose.ts';
-import { roomTarget } from '../../client/targets.ts';
+import { accepted } from '../../client/connection/channel.ts';
+import { compose } from '../../client/messages/compose.ts';
+import { roomTarget } from '../../client/messages/targets.ts';
 import type { Envelope } from '../../envelope/envelope.ts';
 import { SynodError } from '../../envelope/refusal.ts';
 import { roomMessages } from '../../envelope/room.ts';

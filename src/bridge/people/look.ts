@@ -1,9 +1,9 @@
 import type { Client } from '@temporalio/client';
 import { z } from 'zod';
 import { Agent } from '../../client/agent.ts';
-import type { Hub } from '../../client/hub.ts';
+import type { Hub } from '../../client/connection/sharedConnection.ts';
 import { lineOfLocked, standingOf } from '../../client/locks/standing.ts';
-import { roomTarget } from '../../client/targets.ts';
+import { roomTarget } from '../../client/messages/targets.ts';
 
 /** Lines of a list that are shown. */
 const MAX_LINES = 20;

@@ -3,11 +3,11 @@ import { configSet } from '../../envelope/calls.ts';
 import { lockConfig } from '../../envelope/lock.ts';
 import { SynodError } from '../../envelope/refusal.ts';
 import { lockManagerId } from '../../envelope/shards.ts';
-import { accepted } from '../channel.ts';
-import { compose } from '../compose.ts';
-import type { Hub } from '../hub.ts';
-import type { Keys } from '../options.ts';
-import { locksTarget } from '../targets.ts';
+import { accepted } from '../connection/channel.ts';
+import { compose } from '../messages/compose.ts';
+import type { Hub } from '../connection/sharedConnection.ts';
+import type { Keys } from '../messages/options.ts';
+import { locksTarget } from '../messages/targets.ts';
 import { forgetLocks } from './shards.ts';
 
 /** How the locks of a room are configured; what is left out stays as it is. */

@@ -1,6 +1,6 @@
 import type { LogEvent } from '../../envelope/calls.ts';
 import type { Envelope } from '../../envelope/envelope.ts';
-import type { Hub } from '../hub.ts';
+import type { Hub } from '../connection/sharedConnection.ts';
 
 /** A reader is kept for so long after it was needed last: who has waited for a lock often waits again. */
 const LINGER_MS = 10_000;

@@ -1,10 +1,10 @@
 import type { Envelope } from '../../envelope/envelope.ts';
 import { lockMessages, type LockType } from '../../envelope/lock.ts';
-import { compose } from '../compose.ts';
+import { compose } from '../messages/compose.ts';
 import type { Target } from '../../envelope/address.ts';
-import type { Hub } from '../hub.ts';
-import { Lease } from '../lease.ts';
-import { parting } from '../timing.ts';
+import type { Hub } from '../connection/sharedConnection.ts';
+import { Lease } from '../leases/lease.ts';
+import { parting } from '../timing/timing.ts';
 import { Desk } from './desk.ts';
 
 /** Kinds that give their holder all that another gives. */

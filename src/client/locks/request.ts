@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import type { Envelope } from '../../envelope/envelope.ts';
 import { lockMessages, type LockType } from '../../envelope/lock.ts';
-import { asError } from '../channel.ts';
+import { asError } from '../connection/channel.ts';
 import type { Target } from '../../envelope/address.ts';
-import { compose } from '../compose.ts';
-import type { Hub } from '../hub.ts';
-import { jittered, parting, pause } from '../timing.ts';
+import { compose } from '../messages/compose.ts';
+import type { Hub } from '../connection/sharedConnection.ts';
+import { jittered, parting, pause } from '../timing/timing.ts';
 import { Desk } from './desk.ts';
 import { Hold, type Wanted } from './hold.ts';
 

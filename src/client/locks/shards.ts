@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { json, type Json } from '../../envelope/fields.ts';
 import { SynodError } from '../../envelope/refusal.ts';
 import { lockManagerId, shardOf } from '../../envelope/shards.ts';
-import type { Hub } from '../hub.ts';
-import { locksTarget } from '../targets.ts';
+import type { Hub } from '../connection/sharedConnection.ts';
+import { locksTarget } from '../messages/targets.ts';
 import type { Target } from '../../envelope/address.ts';
 
 type Config = { readonly [key: string]: Json };

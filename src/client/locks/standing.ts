@@ -2,10 +2,10 @@ import { z } from 'zod';
 import type { Envelope } from '../../envelope/envelope.ts';
 import { lockMessages } from '../../envelope/lock.ts';
 import { lockManagerId, shardOfLock } from '../../envelope/shards.ts';
-import { accepted } from '../channel.ts';
-import { compose } from '../compose.ts';
-import type { Hub } from '../hub.ts';
-import { locksTarget } from '../targets.ts';
+import { accepted } from '../connection/channel.ts';
+import { compose } from '../messages/compose.ts';
+import type { Hub } from '../connection/sharedConnection.ts';
+import { locksTarget } from '../messages/targets.ts';
 
 const lock = z.object({ lock_id: z.string(), lock_type: z.string(), since: z.string() });
 const holder = lock.extend({

@@ -1,0 +1,157 @@
+import { z } from 'zod';
+import type { Target } from '../../envelope/address.ts';
+import type { Base, Envelope } from '../../envelope/envelope.ts';
+import { MAX_REQUEST_BYTES, MAX_REQUEST_ENVELOPES } from '../../envelope/limits.ts';
+import { SynodError } from '../../envelope/refusal.ts';
+import { classify } from '../transport/faults.ts';
+import { backoff, pause, unlessAborted } from '../timing/timing.ts';
+import type { Transport } from '../transport/transport.ts';
+
+/** So many at once are a crowd: whoever of it comes first waits for the others, but no longer than this, in milliseconds. */
+const CROWD = 8;
+const GATHER_MS = 20;
+
+interface Pending {
+  readonly message: Base;
+  readonly bytes: number;
+  /** Fires when nobody waits for its answer any more. */
+  readonly signal: AbortSignal | undefined;
+  readonly resolve: (replies: Envelope[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Told about each call that has to be repeated. */
+export type OnRetry = (about: { workflowId: string; attempt: number; error: unknown }) => void;
+
+/**
+ * One process's way to one workflow: at most one `request` is in flight, and what comes meanwhile goes together in the
+ * next one (group commit). Refusals that pass by themselves are repeated here, with the same envelopes, until they do.
+ */
+export class Channel {
+  readonly #transport: Transport;
+  readonly #target: Target;
+  readonly #closed: AbortSignal;
+  readonly #onRetry: OnRetry;
+  readonly #onIdle: () => void;
+  #queue: Pending[] = [];
+  #busy = false;
+  /** How many messages the last batch had. */
+  #company = 1;
+  #arrived: () => void = () => undefined;
+
+  /**
+   * @param closed fires when nothing is to be sent any more.
+   * @param onIdle called whenever all has been answered or given up.
+   */
+  constructor(
+    transport: Transport,
+    target: Target,
+    closed: AbortSignal,
+    onRetry: OnRetry,
+    onIdle: () => void = () => undefined,
+  ) {
+    this.#transport = transport;
+    this.#target = target;
+    this.#closed = closed;
+    this.#onRetry = onRetry;
+    this.#onIdle = onIdle;
+  }
+
+  /**
+   * Sends a message that passed its schema; resolves to the replies to it.
+   * @param signal gives it up: rejects with its reason, and the message is not sent again. It may have arrived.
+   */
+  async send(message: Base, signal?: AbortSignal): Promise<Envelope[]> {
+    const bytes = Buffer.byteLength(JSON.stringify(message)) + 1;
+    const answers = new Promise<Envelope[]>((resolve, reject) => {
+      this.#queue.push({ message, bytes, signal, resolve, reject });
+      if (this.#queue.length >= this.#company) this.#arrived();
+      if (!this.#busy) void this.#pump();
+    });
+    return await unlessAborted(answers, signal);
+  }
+
+  async #pump(): Promise<void> {
+    this.#busy = true;
+    // What is said in the same breath goes together from the first on.
+    await Promise.resolve();
+    while (this.#queue.length > 0) {
+      await this.#gather();
+      const batch = this.#next();
+      if (batch.length === 0) continue;
+      this.#company = batch.length;
+      try {
+        const answers = await this.#request(batch);
+        for (const [i, { resolve }] of batch.entries()) resolve(answers[i] ?? []);
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    this.#busy = false;
+    this.#onIdle();
+  }
+
+  /**
+   * Those who were answered together are likely to speak together again. Where each comes from a process of its own, by a hub,
+   * the first would go alone otherwise, and a batch costs the same whatever it holds.
+   */
+  async #gather(): Promise<void> {
+    if (this.#company < CROWD || this.#queue.length >= this.#company) return;
+    const all = new Promise<void>((resolve) => (this.#arrived = resolve));
+    const timer = setTimeout(this.#arrived, GATHER_MS);
+    await all;
+    clearTimeout(timer);
+  }
+
+  #next(): Pending[] {
+    this.#queue = this.#queue.filter(({ signal }) => !signal?.aborted);
+    let bytes = 2;
+    const end = this.#queue.findIndex(
+      (pending, i) => (bytes += pending.bytes) > MAX_REQUEST_BYTES || i === MAX_REQUEST_ENVELOPES,
+    );
+    return this.#queue.splice(0, end < 0 ? this.#queue.length : Math.max(end, 1));
+  }
+
+  async #request(batch: readonly Pending[]): Promise<Envelope[][]> {
+    const { workflowId } = this.#target;
+    const messages = batch.map(({ message }) => message);
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await this.#transport.request(this.#target, messages);
+      } catch (error) {
+        const fault = classify(error);
+        if (this.#closed.aborted) throw new Error(`disconnected before ${workflowId} had answered`, { cause: error });
+        if (fault.kind === 'fatal' || batch.every(({ signal }) => signal?.aborted)) throw fault.error;
+        this.#onRetry({ workflowId, attempt, error });
+        await pause(backoff(attempt), this.#closed);
+      }
+    }
+  }
+}
+
+/**
+ * The replies, or the first of them thrown where it is a refusal.
+ * @param about what was spoken of: a refusal names the message's key, and not always that.
+ */
+export function accepted(answers: readonly Envelope[], about?: string): readonly Envelope[] {
+  const [first] = answers;
+  if (first?.type === 'error') throw asError(first, about);
+  return answers;
+}
+
+const errorEnvelope = z.object({
+  code: z.custom<SynodError['code']>((value) => typeof value === 'string'),
+  reason: z.string(),
+});
+
+/** A refusal as an error to throw. */
+export function asError(envelope: Envelope, about?: string): SynodError {
+  const { code, reason } = errorEnvelope.parse(envelope);
+  return new SynodError(code, about === undefined ? reason : `${about}: ${reason}`);
+}
+
+/** What a reply says of itself where it is not the one that was hoped for. */
+export function reasonOf(envelope: Envelope | undefined): string {
+  const refused = errorEnvelope.safeParse(envelope);
+  return refused.success ? `${refused.data.code}: ${refused.data.reason}` : (envelope?.type ?? 'no answer');
+}

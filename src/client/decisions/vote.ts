@@ -1,0 +1,149 @@
+import { z } from 'zod';
+import { decisionMessages } from '../../envelope/decision.ts';
+import type { Envelope } from '../../envelope/envelope.ts';
+import type { Json } from '../../envelope/fields.ts';
+import { boardRow } from '../../envelope/room.ts';
+import { accepted } from '../connection/channel.ts';
+import { compose } from '../messages/compose.ts';
+import { valuesOf } from './decide.ts';
+import type { Hub } from '../connection/sharedConnection.ts';
+import type { Keys } from '../messages/options.ts';
+import { proposalTarget, roomTarget } from '../messages/targets.ts';
+
+/** A question that this agent may vote on. */
+export interface Question {
+  readonly proposal_id: string;
+  readonly question: string;
+  readonly options: readonly string[];
+  readonly voters: readonly string[];
+  readonly quorum: number;
+  /** Who asks. */
+  readonly proposer: string;
+}
+
+/** What a voter says. */
+export interface Vote {
+  /** One of the question's options. */
+  readonly choice: string;
+  readonly reason?: string;
+}
+
+/** Answers a question; undefined abstains. */
+export type VoteHandler = (question: Question) => Vote | undefined | Promise<Vote | undefined>;
+
+/** Options of `room.onProposal`. */
+export interface OnProposalOptions {
+  /** Told what a handler throws and why a vote was refused; default: a warning of the process. */
+  readonly onError?: (error: unknown, question: Question) => void;
+}
+
+/** The keys of {@link OnProposalOptions}. */
+export const ON_PROPOSAL_KEYS: Keys<OnProposalOptions> = { onError: true };
+
+const standing = z.object({
+  status: z.string(),
+  proposal_id: z.string(),
+  question: z.string(),
+  options: z.array(z.string()),
+  voters: z.array(z.string()),
+  quorum: z.number(),
+  proposer: z.string(),
+  votes: valuesOf(z.string()),
+});
+const boardPage = z.object({ rows: z.array(boardRow), next: z.string().optional() });
+/** A vote that came too late is nobody's fault. */
+const TOO_LATE: ReadonlySet<unknown> = new Set(['closed', 'already_decided']);
+
+/** Behind `room.onProposal`: hears of proposals by the room's log, and of those before or in a gap by its board. */
+export class Voter {
+  readonly #hub: Hub;
+  readonly #agent: string;
+  readonly #room: string;
+  readonly #handler: VoteHandler;
+  readonly #onError: NonNullable<OnProposalOptions['onError']>;
+  readonly #stopped = new AbortController();
+  /** Being asked about, or answered: no question is asked twice. */
+  readonly #asked = new Set<string>();
+
+  constructor(hub: Hub, agent: string, room: string, handler: VoteHandler, options: OnProposalOptions) {
+    this.#hub = hub;
+    this.#agent = agent;
+    this.#room = room;
+    this.#handler = handler;
+    this.#onError = options.onError ?? warn;
+  }
+
+  /** Begins to listen; returns what ends it. */
+  start(): () => void {
+    const stop = this.#hub.readerOf(roomTarget(this.#room).workflowId).listen({
+      agent: this.#agent,
+      onEvent: ({ envelope }) => this.#hear(envelope),
+      onGap: () => void this.#lookUp().catch((error: unknown) => this.#warn(error)),
+    });
+    return () => {
+      this.#stopped.abort();
+      stop();
+    };
+  }
+
+  #hear(envelope: Envelope): void {
+    const { proposal_id: id, type, voters } = envelope;
+    if (typeof id !== 'string') return;
+    if (type === 'decision.commit' || type === 'decision.failed') this.#asked.delete(id);
+    // A list that was left out for size may name this agent.
+    const concerned = !Array.isArray(voters) || voters.includes(this.#agent);
+    if (type === 'decision.propose' && concerned) void this.#ask(id).catch((error: unknown) => this.#warn(error));
+  }
+
+  async #lookUp(): Promise<void> {
+    let after: string | undefined;
+    do {
+      const query = { board: true, kind: 'proposal', status: 'open', ...(after === undefined ? {} : { after }) };
+      const page = boardPage.safeParse(await this.#view(roomTarget(this.#room).workflowId, query));
+      if (!page.success) return;
+      await Promise.all(page.data.rows.map(async ({ id }) => await this.#ask(id)));
+      after = page.data.next;
+    } while (after !== undefined);
+  }
+
+  async #ask(id: string): Promise<void> {
+    if (this.#asked.has(id)) return;
+    this.#asked.add(id);
+    const { data } = standing.safeParse(await this.#view(proposalTarget(this.#room, id).workflowId));
+    if (this.#stopped.signal.aborted || data?.status !== 'open' || !data.voters.includes(this.#agent)) return;
+    if (Object.hasOwn(data.votes, this.#agent)) return;
+    const { status: _s, votes: _v, ...question } = data;
+    try {
+      await this.#vote(question);
+    } catch (error) {
+      this.#onError(error, question);
+    }
+  }
+
+  async #vote(question: Question): Promise<void> {
+    const { proposal_id } = question;
+    const vote = await this.#handler(question);
+    if (!vote || this.#stopped.signal.aborted) return;
+    const message = compose(decisionMessages['decision.vote'], this.#agent, {
+      type: 'decision.vote',
+      proposal_id,
+      choice: vote.choice,
+      reason: vote.reason,
+    });
+    const replies = await this.#hub.send(proposalTarget(this.#room, proposal_id), message);
+    if (!TOO_LATE.has(replies[0]?.['code'])) accepted(replies);
+  }
+
+  /** What is stopped is told nothing any more. */
+  #warn(error: unknown): void {
+    if (!this.#stopped.signal.aborted) warn(error);
+  }
+
+  async #view(workflowId: string, query?: { [field: string]: Json }): ReturnType<Hub['view']> {
+    return await this.#hub.view(workflowId, query, this.#stopped.signal);
+  }
+}
+
+function warn(error: unknown): void {
+  process.emitWarning(`synod: ${String(error)}`);
+}

@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { sha256Hex } from '../envelope/canonical.ts';
+import type { TaskOptions } from '../client/agent.ts';
+import { taskTarget } from '../client/messages/targets.ts';
+import { json } from '../envelope/fields.ts';
+import { taskMessages } from '../envelope/task.ts';
+import { open, type Opened } from './opening.ts';
+import { checkedRoom, compose, lingering } from './send.ts';
+import { speakerOf, type SpeakerOptions } from './speaker.ts';
+
+const about = { task_id: z.string(), attempt: z.number().optional(), holder: z.string().optional() };
+const taskOutcome = z.discriminatedUnion('type', [
+  z.object({
+    type: z.literal('task.completed'),
+    ...about,
+    /** What its worker returned. */
+    result: json.optional(),
+  }),
+  z.object({
+    type: z.literal('task.failed'),
+    ...about,
+    /** `attempts_exhausted`, `expired`, or what its worker said. */
+    reason: z.string(),
+    /** What the last worker said. */
+    detail: z.string().optional(),
+  }),
+  z.object({ type: z.literal('task.cancelled'), ...about, by: z.string(), reason: z.string().optional() }),
+]);
+
+/** How a task ended: `task.completed`, `task.failed` or `task.cancelled`, as the wire has it. */
+export type TaskOutcome = z.infer<typeof taskOutcome>;
+
+export type { TaskOptions } from '../client/agent.ts';
+
+/** A task that was announced. */
+export interface AnnouncedTask extends Opened<TaskOutcome> {
+  readonly task_id: string;
+}
+
+/**
+ * Announces a task to a room, for an agent to do. Durations are in seconds.
+ * @throws ApplicationFailure `invalid_envelope` naming the field; `idempotency_conflict` where the task was announced differently.
+ * @example
+ * const task = await announceTask('lab', { task_id: 'count-1', title: 'Count the files' });
+ * const outcome = await task.outcome();
+ * if (outcome.type !== 'task.completed') throw ApplicationFailure.create({ message: outcome.type });
+ */
+export async function announceTask(
+  room: string,
+  task: TaskOptions,
+  options: SpeakerOptions = {},
+): Promise<AnnouncedTask> {
+  const speaker = speakerOf(options);
+  const {
+    linger_seconds: linger,
+    idempotency_key: key = `announce-${sha256Hex(String(task.task_id))}`,
+    ...fields
+  } = task;
+  const message = compose(taskMessages['task.announce'], speaker, {
+    type: 'task.announce',
+    ...fields,
+    idempotency_key: key,
+  });
+  const target = taskTarget(checkedRoom(room), message.task_id, lingering(linger));
+  const opened = await open(speaker, target, [message], (envelope) => taskOutcome.safeParse(envelope).data);
+  return { task_id: message.task_id, ...opened };
+}
