@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import { checked } from '../client/messages/compose.ts';
-import { Hub } from '../client/connection/sharedConnection.ts';
+import { SharedConnection } from '../client/connection/sharedConnection.ts';
 import { roomTarget } from '../client/messages/targets.ts';
 import { jittered, parting, pause } from '../client/timing/timing.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
@@ -60,7 +60,7 @@ export async function runBridge(options: BridgeOptions, stop: AbortSignal): Prom
 class Bridge {
   readonly #options: BridgeOptions;
   readonly #stop: AbortSignal;
-  readonly #hub: Hub;
+  readonly #connection: SharedConnection;
   readonly #ledger: Ledger;
   readonly #leaseSeconds: number;
   readonly #hearing: Hearing | undefined;
@@ -69,16 +69,16 @@ class Bridge {
     this.#options = options;
     this.#stop = stop;
     const { client, room, adapter, taskQueue = DEFAULT_TASK_QUEUE, leaseSeconds = 15 } = options;
-    this.#hub = Hub.of(client, taskQueue);
+    this.#connection = SharedConnection.of(client, taskQueue);
     this.#leaseSeconds = leaseSeconds;
     const chat = `${adapter.name}:${adapter.target}`;
-    this.#ledger = new Ledger(this.#hub, checked('room', room), chat, `bridge:${randomUUID()}`);
+    this.#ledger = new Ledger(this.#connection, checked('room', room), chat, `bridge:${randomUUID()}`);
     this.#hearing =
       options.people &&
       new Hearing({
         client,
         taskQueue,
-        hub: this.#hub,
+        connection: this.#connection,
         room,
         chat,
         people: options.people,
@@ -115,7 +115,7 @@ class Bridge {
 
   async #beginning(): Promise<number> {
     if (this.#options.begin !== 'now') return 0;
-    const view = await this.#hub.view(roomTarget(this.#options.room).workflowId, undefined, this.#stop);
+    const view = await this.#connection.view(roomTarget(this.#options.room).workflowId, undefined, this.#stop);
     const log = view?.['log'];
     return typeof log === 'object' && log !== null && 'head' in log ? Number(log['head']) : 0;
   }
@@ -147,7 +147,7 @@ class Bridge {
       fits: this.#fits,
       knows: (envelope) => this.#hearing?.stoodInChat(envelope) ?? false,
     });
-    const reader = this.#hub.readerOf(roomTarget(this.#options.room).workflowId);
+    const reader = this.#connection.readerOf(roomTarget(this.#options.room).workflowId);
     const onEvent: Parameters<typeof reader.listen>[0]['onEvent'] = (event) => {
       outbox.add(event);
       turn.wake();

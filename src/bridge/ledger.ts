@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Hub } from '../client/connection/sharedConnection.ts';
-import { accepted } from '../client/connection/channel.ts';
+import type { SharedConnection } from '../client/connection/sharedConnection.ts';
+import { accepted } from '../client/messages/answers.ts';
 import { compose } from '../client/messages/compose.ts';
 import { ledgerTarget } from '../client/messages/targets.ts';
 import {
@@ -31,7 +31,7 @@ export class Ledger {
   readonly room: string;
   /** The chat's name in the ledger's address, e.g. `matrix:!abc:example.org`. */
   readonly chat: string;
-  readonly #hub: Hub;
+  readonly #connection: SharedConnection;
   readonly #id: string;
   #epoch = 0;
   #leaseMs = 0;
@@ -39,8 +39,8 @@ export class Ledger {
   #validUntil = Number.NEGATIVE_INFINITY;
 
   /** @param id this bridge, as an agent. */
-  constructor(hub: Hub, room: string, chat: string, id: string) {
-    this.#hub = hub;
+  constructor(connection: SharedConnection, room: string, chat: string, id: string) {
+    this.#connection = connection;
     this.room = room;
     this.chat = chat;
     this.#id = id;
@@ -106,7 +106,7 @@ export class Ledger {
   async #say(type: keyof typeof bridgeMessages, fields: object): Promise<{ envelope: Envelope; sentAt: number }> {
     const sentAt = performance.now();
     const message = compose<BridgeMessage>(bridgeMessages[type], this.#id, { type, chat: this.chat, ...fields });
-    const [envelope] = accepted(await this.#hub.send(ledgerTarget(this.room, this.chat), message));
+    const [envelope] = accepted(await this.#connection.send(ledgerTarget(this.room, this.chat), message));
     if (!envelope) throw new Error(`${type} got no answer`);
     return { envelope, sentAt };
   }

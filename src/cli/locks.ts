@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { Agent } from '../client/agent.ts';
 import { connect, disconnect } from '../client/connect.ts';
 import { checked } from '../client/messages/compose.ts';
-import { Hub } from '../client/connection/sharedConnection.ts';
+import { SharedConnection } from '../client/connection/sharedConnection.ts';
 import type { LockConfig } from '../client/locks/configure.ts';
 import {
   forceRelease,
@@ -51,8 +51,8 @@ export function locksCommand(): Command {
     .option('--as <operator>', 'who does it', `${OPERATOR_PREFIX}cli`)
     .action(async (room: string, lockId: string, { reason, as }: { reason: string; as: string }) => {
       const client = await connect();
-      const hub = Hub.of(client, DEFAULT_TASK_QUEUE);
-      await forceRelease(hub, checked('room', room), checked('agent', as), { lock_id: lockId, reason });
+      const connection = SharedConnection.of(client, DEFAULT_TASK_QUEUE);
+      await forceRelease(connection, checked('room', room), checked('agent', as), { lock_id: lockId, reason });
       console.log(`${lockId} is released`);
       await disconnect(client);
     });
@@ -91,7 +91,7 @@ function permit(given: string, before: LockConfig['permits'] = {}): LockConfig['
 
 async function read(room: string): Promise<Standing> {
   const client = await connect();
-  const standing = await standingOf(Hub.of(client, DEFAULT_TASK_QUEUE), checked('room', room));
+  const standing = await standingOf(SharedConnection.of(client, DEFAULT_TASK_QUEUE), checked('room', room));
   await disconnect(client);
   return standing;
 }

@@ -3,7 +3,7 @@ import { consoleLine } from '../bridge/console.ts';
 import { Agent } from '../client/agent.ts';
 import { checked } from '../client/messages/compose.ts';
 import { connect } from '../client/connect.ts';
-import { Hub } from '../client/connection/sharedConnection.ts';
+import { SharedConnection } from '../client/connection/sharedConnection.ts';
 import { roomTarget } from '../client/messages/targets.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { EVERYONE } from '../envelope/calls.ts';
@@ -24,7 +24,7 @@ export function watchCommand(): Command {
     .action(async (room: string, options: { json?: boolean; after: number }) => {
       const { workflowId } = roomTarget(checked('room', room));
       const client = await connect();
-      const reader = Hub.of(client, DEFAULT_TASK_QUEUE).readerOf(workflowId);
+      const reader = SharedConnection.of(client, DEFAULT_TASK_QUEUE).readerOf(workflowId);
       const format = options.json ? 'json' : 'text';
       // Who listens from now on is told so by a first gap, in which nothing is missing.
       let begun = options.after >= 0;

@@ -8,10 +8,11 @@ import { boardRow, roomMessages, type BoardRow } from '../envelope/room.ts';
 import { taskMessages } from '../envelope/task.ts';
 import { SynodError } from '../envelope/refusal.ts';
 import { yieldHint, type YieldHint } from './tasks/breakRoom.ts';
-import { accepted, type OnRetry } from './connection/channel.ts';
+import type { OnRetry } from './connection/channel.ts';
+import { accepted } from './messages/answers.ts';
 import { checked, compose, keyFor } from './messages/compose.ts';
 import { checkWorkOptions, type Handler, type WorkOptions } from './tasks/handler.ts';
-import { Hub } from './connection/sharedConnection.ts';
+import { SharedConnection } from './connection/sharedConnection.ts';
 import { known, needed, type Keys } from './messages/options.ts';
 import { outcomeOf, taskEnding } from './messages/outcome.ts';
 import { Room } from './room.ts';
@@ -110,14 +111,14 @@ const boardPage = z.object({ rows: z.array(boardRow), next: z.string().optional(
 export class Agent {
   /** Its id, compared byte for byte. */
   readonly id: string;
-  readonly #hub: Hub;
+  readonly #connection: SharedConnection;
 
   /** @throws SynodError `invalid_envelope` where the id is malformed. */
   constructor(client: Client, id: string, options: AgentOptions = {}) {
     known('options', options, AGENT_KEYS);
     this.id = checked('agent', id);
-    this.#hub = Hub.of(client, options.taskQueue ?? DEFAULT_TASK_QUEUE);
-    if (options.onRetry) this.#hub.observe(options.onRetry);
+    this.#connection = SharedConnection.of(client, options.taskQueue ?? DEFAULT_TASK_QUEUE);
+    if (options.onRetry) this.#connection.observe(options.onRetry);
   }
 
   /**
@@ -137,36 +138,36 @@ export class Agent {
       message.task_id,
       linger === undefined ? undefined : { linger_seconds: linger },
     );
-    const replies = accepted(await this.#hub.send(target, message), `task ${message.task_id}`);
+    const replies = accepted(await this.#connection.send(target, message), `task ${message.task_id}`);
     return {
       task_id: message.task_id,
       replies,
-      outcome: (signal) => outcomeOf(this.#hub, this.id, taskEnding(room, message.task_id), signal),
+      outcome: (signal) => outcomeOf(this.#connection, this.id, taskEnding(room, message.task_id), signal),
     };
   }
 
   /** Ends a task that this agent announced (or any, as `operator:…`). */
   async cancel(room: string, taskId: string, reason?: string): Promise<void> {
     const message = compose(taskMessages['task.cancel'], this.id, { type: 'task.cancel', task_id: taskId, reason });
-    accepted(await this.#hub.send(taskTarget(checked('room', room), taskId), message), `task ${taskId}`);
+    accepted(await this.#connection.send(taskTarget(checked('room', room), taskId), message), `task ${taskId}`);
   }
 
   /** A room as this agent sees it: elections, decisions, barriers and locks are there. */
   room(name: string): Room {
-    return new Room(this.#hub, this.id, checked('room', name));
+    return new Room(this.#connection, this.id, checked('room', name));
   }
 
   /** Introduces this agent to a room. */
   async join(room: string, introduction: Introduction): Promise<void> {
     known('introduction', introduction, INTRODUCTION_KEYS);
     const message = compose(roomMessages['room.join'], this.id, { type: 'room.join', ...introduction });
-    accepted(await this.#hub.send(roomTarget(checked('room', room)), message));
+    accepted(await this.#connection.send(roomTarget(checked('room', room)), message));
   }
 
   /** Says something in a room: at most 4,000 characters. */
   async post(room: string, text: string): Promise<void> {
     const message = compose(roomMessages['room.post'], this.id, { type: 'room.post', text });
-    accepted(await this.#hub.send(roomTarget(checked('room', room)), message));
+    accepted(await this.#connection.send(roomTarget(checked('room', room)), message));
   }
 
   /**
@@ -176,7 +177,7 @@ export class Agent {
   listen(room: string, onEvent: (event: LogEvent) => void, options: ListenOptions = {}): () => void {
     needed({ onEvent });
     known('options', options, LISTEN_KEYS);
-    const reader = this.#hub.readerOf(roomTarget(checked('room', room)).workflowId);
+    const reader = this.#connection.readerOf(roomTarget(checked('room', room)).workflowId);
     return reader.listen({ agent: this.id, onEvent, onGap: options.onGap ?? (() => undefined) }, options.after);
   }
 
@@ -185,7 +186,7 @@ export class Agent {
     known('query', query, BOARD_KEYS);
     const rows: BoardRow[] = [];
     for (let after: string | undefined; ;) {
-      const view = await this.#hub.view(roomTarget(checked('room', room)).workflowId, {
+      const view = await this.#connection.view(roomTarget(checked('room', room)).workflowId, {
         board: true,
         ...query,
         ...(after === undefined ? {} : { after }),
@@ -205,7 +206,7 @@ export class Agent {
    */
   async shouldYield(room: string, taskId: string, withinSeconds: number): Promise<YieldHint> {
     if (!(withinSeconds > 0)) throw new SynodError('invalid_envelope', 'withinSeconds must be a number of seconds > 0');
-    const log = await this.#hub.log(roomTarget(checked('room', room)).workflowId);
+    const log = await this.#connection.log(roomTarget(checked('room', room)).workflowId);
     if (!log) return { yield: false };
     const about = { agent: this.id, taskId, now: Date.parse(log.now), withinMs: withinSeconds * 1000 };
     return yieldHint(log.events, about);
@@ -219,6 +220,6 @@ export class Agent {
   async work(room: string, handler: Handler, options: WorkOptions = {}): Promise<void> {
     needed({ handler });
     checkWorkOptions(options);
-    await work(this.#hub, this.id, checked('room', room), handler, options);
+    await work(this.#connection, this.id, checked('room', room), handler, options);
   }
 }

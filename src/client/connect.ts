@@ -1,6 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import { resolveServer } from '../dev/connect.ts';
-import { Hub } from './connection/sharedConnection.ts';
+import { SharedConnection } from './connection/sharedConnection.ts';
 import type { HubAddress } from './transport/hubTransport.ts';
 import { known, type Keys } from './messages/options.ts';
 
@@ -44,7 +44,7 @@ export async function connect(options: ConnectOptions = {}): Promise<Client> {
     connection,
     namespace: options.namespace ?? named?.namespace ?? process.env['TEMPORAL_NAMESPACE'] ?? 'default',
   });
-  if (hub) Hub.through(client, hub);
+  if (hub) SharedConnection.through(client, hub);
   return client;
 }
 
@@ -64,5 +64,5 @@ function hubOf(options: ConnectOptions): HubAddress | undefined {
  * goes on trying, and does not end. What was waiting is rejected.
  */
 export async function disconnect(client: Client): Promise<void> {
-  await Hub.disconnect(client);
+  await SharedConnection.disconnect(client);
 }

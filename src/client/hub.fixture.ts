@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { Client, Connection } from '@temporalio/client';
 import { disconnect } from './connect.ts';
-import { Hub } from './connection/sharedConnection.ts';
+import { SharedConnection } from './connection/sharedConnection.ts';
 
 /** Something that stands for a hub, and a client whose agents work through it. */
 export interface StandIn {
@@ -23,7 +23,7 @@ export async function standInHub(
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('no port');
   const client = new Client({ connection: Connection.lazy() });
-  Hub.through(client, { url: `http://127.0.0.1:${address.port}`, token: 'any' });
+  SharedConnection.through(client, { url: `http://127.0.0.1:${address.port}`, token: 'any' });
   return {
     client,
     async stop() {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { receiveArgs, type LogEvent } from '../envelope/calls.ts';
-import { Hub } from './connection/sharedConnection.ts';
+import { SharedConnection } from './connection/sharedConnection.ts';
 import { standInHub, type StandIn } from './hub.fixture.ts';
 import { HUB_PATHS } from './transport/hubTransport.ts';
 
@@ -37,11 +37,11 @@ beforeAll(async () => {
 afterAll(async () => await standIn.stop());
 
 it('reads for more agents of a process than one call may name, for each once', async () => {
-  const hub = Hub.of(standIn.client, 'synod');
+  const connection = SharedConnection.of(standIn.client, 'synod');
   const heard: string[] = [];
   const stops = Array.from({ length: AGENTS }, (_, i) => {
     const agent = `a-${i}`;
-    return hub
+    return connection
       .readerOf('synod:lab:room')
       .listen({ agent, onEvent: ({ seq }) => heard.push(`${agent} ${seq}`), onGap: () => undefined }, 0);
   });

@@ -10,7 +10,7 @@ import {
   type DirectiveOptions,
   type Leadership,
 } from './elections/coordinate.ts';
-import type { Hub } from './connection/sharedConnection.ts';
+import type { SharedConnection } from './connection/sharedConnection.ts';
 import { known, needed } from './messages/options.ts';
 import { configureLocks, LOCK_CONFIG_KEYS, type ConfiguredLocks, type LockConfig } from './locks/configure.ts';
 import { lock, LOCK_KEYS, type Lock, type LockOptions } from './locks/lock.ts';
@@ -23,18 +23,18 @@ export class Room {
   readonly name: string;
   /** The agent that speaks. */
   readonly agent: string;
-  readonly #hub: Hub;
+  readonly #connection: SharedConnection;
 
   /** @internal */
-  constructor(hub: Hub, agent: string, name: string) {
-    this.#hub = hub;
+  constructor(connection: SharedConnection, agent: string, name: string) {
+    this.#connection = connection;
     this.agent = agent;
     this.name = name;
   }
 
   /** The room's public state: how it is configured, what it has counted; undefined where nobody has opened it. */
-  async view(): ReturnType<Hub['view']> {
-    return await this.#hub.view(roomTarget(this.name).workflowId);
+  async view(): ReturnType<SharedConnection['view']> {
+    return await this.#connection.view(roomTarget(this.name).workflowId);
   }
 
   /**
@@ -44,7 +44,7 @@ export class Room {
    */
   async decide(proposal: ProposalOptions, signal?: AbortSignal): Promise<DecisionResult> {
     known('proposal', proposal, PROPOSAL_KEYS);
-    return await decide(this.#hub, this.agent, this.name, proposal, signal);
+    return await decide(this.#connection, this.agent, this.name, proposal, signal);
   }
 
   /**
@@ -55,7 +55,7 @@ export class Room {
   onProposal(handler: VoteHandler, options: OnProposalOptions = {}): () => void {
     needed({ handler });
     known('options', options, ON_PROPOSAL_KEYS);
-    return new Voter(this.#hub, this.agent, this.name, handler, options).start();
+    return new Voter(this.#connection, this.agent, this.name, handler, options).start();
   }
 
   /**
@@ -68,7 +68,7 @@ export class Room {
    */
   async barrier(phase: string, options: BarrierOptions = {}, signal?: AbortSignal): Promise<BarrierResult> {
     known('options', options, BARRIER_KEYS);
-    return await new Meeting(this.#hub, this.agent, this.name, phase, signal).meet(options);
+    return await new Meeting(this.#connection, this.agent, this.name, phase, signal).meet(options);
   }
 
   /**
@@ -76,7 +76,7 @@ export class Room {
    * @throws SynodError `not_eligible` where it is no member; `closed` where the phase has ended; `unknown` where nobody opened it.
    */
   async leaveBarrier(phase: string): Promise<void> {
-    await new Meeting(this.#hub, this.agent, this.name, phase).leave();
+    await new Meeting(this.#connection, this.agent, this.name, phase).leave();
   }
 
   /**
@@ -97,7 +97,7 @@ export class Room {
     known('options', options, LOCK_KEYS);
     needed({ body });
     if (!Array.isArray(resources)) throw new SynodError('invalid_envelope', 'resources must be a list of names');
-    return await lock(this.#hub, this.agent, this.name, resources, options, body);
+    return await lock(this.#connection, this.agent, this.name, resources, options, body);
   }
 
   /**
@@ -109,7 +109,7 @@ export class Room {
    */
   async configureLocks(config: LockConfig): Promise<ConfiguredLocks> {
     known('config', config, LOCK_CONFIG_KEYS);
-    return await configureLocks(this.#hub, this.agent, this.name, config);
+    return await configureLocks(this.#connection, this.agent, this.name, config);
   }
 
   /**
@@ -125,7 +125,7 @@ export class Room {
   ): Promise<void> {
     needed({ run });
     known('options', options, COORDINATE_KEYS);
-    await coordinate(this.#hub, this.agent, this.name, role, run, options);
+    await coordinate(this.#connection, this.agent, this.name, role, run, options);
   }
 
   /**
@@ -136,6 +136,6 @@ export class Room {
   onDirective(role: string, handler: (directive: Directive) => void, options: DirectiveOptions = {}): () => void {
     needed({ handler });
     known('options', options, DIRECTIVE_KEYS);
-    return onDirective(this.#hub, this.agent, this.name, role, handler, options);
+    return onDirective(this.#connection, this.agent, this.name, role, handler, options);
   }
 }

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Client } from '@temporalio/client';
-import { Hub } from '../client/connection/sharedConnection.ts';
+import { SharedConnection } from '../client/connection/sharedConnection.ts';
 import { logToStderr, messageOf, type Log } from '../dev/log.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { explain } from '../envelope/refusal.ts';
@@ -43,14 +43,14 @@ export interface Gateway {
 
 /** HTTP for agents without Temporal, and the hub for many processes. */
 export function createGateway(client: Client, options: GatewayOptions): Gateway {
-  const hub = Hub.of(client, options.taskQueue ?? DEFAULT_TASK_QUEUE);
+  const connection = SharedConnection.of(client, options.taskQueue ?? DEFAULT_TASK_QUEUE);
   const closing = new AbortController();
   // Each request under way listens for the end.
   setMaxListeners(0, closing.signal);
-  const feeds = new Feeds(hub);
+  const feeds = new Feeds(connection);
   const metrics = new Metrics(() => feeds.size);
   const services: Services = {
-    hub,
+    connection,
     feeds,
     metrics,
     tokens: options.tokens,
@@ -59,7 +59,7 @@ export function createGateway(client: Client, options: GatewayOptions): Gateway 
     closing: closing.signal,
     log: options.log ?? logToStderr,
   };
-  hub.observe(() => metrics.retries.inc());
+  connection.observe(() => metrics.retries.inc());
   const app = appOf(services);
   const beats = setInterval(
     () => void beat(services, options.stallMs ?? STALL_MS),

@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import type { Hub } from '../client/connection/sharedConnection.ts';
+import type { SharedConnection } from '../client/connection/sharedConnection.ts';
 import { linked, unlessAborted, type Linked } from '../client/timing/timing.ts';
 import type { Log } from '../dev/log.ts';
 import { Problem, unavailable } from './errors.ts';
@@ -13,7 +13,7 @@ import { mayUseRoom, type StoredToken } from './tokens.ts';
 
 /** What the routes of one gateway share. */
 export interface Services {
-  readonly hub: Hub;
+  readonly connection: SharedConnection;
   readonly feeds: Feeds;
   readonly tokens: TokenSource;
   readonly rates: Rates;

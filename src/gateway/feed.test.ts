@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { ServerResponse } from 'node:http';
 import { standInHub, type StandIn } from '../client/hub.fixture.ts';
-import { Hub } from '../client/connection/sharedConnection.ts';
+import { SharedConnection } from '../client/connection/sharedConnection.ts';
 import { HUB_PATHS } from '../client/transport/hubTransport.ts';
 import { Feed } from './feed.ts';
 
@@ -27,7 +27,7 @@ beforeEach(async () => {
     if (next === 1) reader?.write(`id: 1\ndata: ${JSON.stringify(event)}\n\n`);
     response.end(JSON.stringify({ events: [], next, truncated: false, now: new Date(0).toISOString() }));
   });
-  feed = new Feed(Hub.of(standIn.client, 'synod'), 'synod:lab:room', () => undefined);
+  feed = new Feed(SharedConnection.of(standIn.client, 'synod'), 'synod:lab:room', () => undefined);
   await feed.ready();
 });
 afterEach(async () => {

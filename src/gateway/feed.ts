@@ -1,4 +1,4 @@
-import type { Hub } from '../client/connection/sharedConnection.ts';
+import type { SharedConnection } from '../client/connection/sharedConnection.ts';
 import { linked, until } from '../client/timing/timing.ts';
 import { EVERYONE, type LogEvent } from '../envelope/calls.ts';
 import { MAX_LOG_BYTES, MAX_LOG_ENTRIES, utf8Bytes } from '../envelope/limits.ts';
@@ -29,7 +29,7 @@ const encoder = new TextEncoder();
  */
 export class Feed {
   readonly workflowId: string;
-  readonly #hub: Hub;
+  readonly #connection: SharedConnection;
   readonly #onIdle: () => void;
   readonly #watchers = new Set<() => void>();
   readonly #closing = new AbortController();
@@ -46,11 +46,11 @@ export class Feed {
   #telling = false;
   readonly #ready: Promise<void>;
 
-  constructor(hub: Hub, workflowId: string, onIdle: () => void) {
-    this.#hub = hub;
+  constructor(connection: SharedConnection, workflowId: string, onIdle: () => void) {
+    this.#connection = connection;
     this.workflowId = workflowId;
     this.#onIdle = onIdle;
-    const stop = hub
+    const stop = connection
       .readerOf(workflowId)
       .listen({ agent: EVERYONE, onEvent: (event) => this.#take(event), onGap: () => undefined }, 0);
     this.#closing.signal.addEventListener('abort', stop, { once: true });
@@ -85,7 +85,7 @@ export class Feed {
 
   /** Whether the workflow's log reaches so far: it was lost, or has closed, where it does not. */
   async #stillHas(seq: number, signal: AbortSignal): Promise<boolean> {
-    const end = await this.#hub.end(this.workflowId, signal).catch(() => undefined);
+    const end = await this.#connection.end(this.workflowId, signal).catch(() => undefined);
     return end !== undefined && end.head >= seq;
   }
 
@@ -168,7 +168,7 @@ export class Feed {
   }
 
   async #begin(): Promise<void> {
-    const end = await this.#hub.end(this.workflowId, this.#closing.signal).catch(() => undefined);
+    const end = await this.#connection.end(this.workflowId, this.#closing.signal).catch(() => undefined);
     if (!end) return;
     this.#exists = true;
     this.#clockOffsetMs = Date.parse(end.now) - Date.now();

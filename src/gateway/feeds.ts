@@ -1,4 +1,4 @@
-import type { Hub } from '../client/connection/sharedConnection.ts';
+import type { SharedConnection } from '../client/connection/sharedConnection.ts';
 import { Feed } from './feed.ts';
 import { Problem } from './errors.ts';
 
@@ -7,11 +7,11 @@ const MAX_FEEDS = 1_000;
 
 /** The logs that this gateway follows; each is opened by its first reader, and closed a minute after its last. */
 export class Feeds {
-  readonly #hub: Hub;
+  readonly #connection: SharedConnection;
   readonly #open = new Map<string, Feed>();
 
-  constructor(hub: Hub) {
-    this.#hub = hub;
+  constructor(connection: SharedConnection) {
+    this.#connection = connection;
   }
 
   get size(): number {
@@ -26,7 +26,7 @@ export class Feeds {
       throw new Problem('unavailable', `${MAX_FEEDS} logs are being read here: come again in a minute`, {
         headers: { 'retry-after': '60' },
       });
-    const feed = new Feed(this.#hub, workflowId, () => {
+    const feed = new Feed(this.#connection, workflowId, () => {
       if (this.#open.get(workflowId) === feed) this.#open.delete(workflowId);
     });
     this.#open.set(workflowId, feed);

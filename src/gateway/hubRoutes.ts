@@ -18,7 +18,7 @@ import { maySpeakFor, type StoredToken } from './tokens.ts';
 
 /** The hub: many processes of agents work through this one, with one `request` and one `receive` in flight a workflow. */
 export function hubRoutes(app: OpenAPIHono<GatewayEnv>, services: Services): void {
-  const { hub } = services;
+  const { connection } = services;
   // Room for the address beside the messages.
   app.post(HUB_PATHS.request, atMost(MAX_REQUEST_BYTES + MAX_ENVELOPE_BYTES));
   app.post(HUB_PATHS.receive, atMost(MAX_REQUEST_BYTES));
@@ -33,7 +33,7 @@ export function hubRoutes(app: OpenAPIHono<GatewayEnv>, services: Services): voi
     for (const one of messages) checkSender(token, one);
     const target = targetAt(room, workflowId, token.hub ? config : undefined);
     const send = async (givenUp: AbortSignal) =>
-      await Promise.all(messages.map(async (one) => await hub.send(target, one as Base, givenUp)));
+      await Promise.all(messages.map(async (one) => await connection.send(target, one as Base, givenUp)));
     const replies = await withPatience(send, () => unavailable('no answer in time: send the same again'));
     return c.json({ replies });
   });
@@ -68,7 +68,7 @@ export function hubRoutes(app: OpenAPIHono<GatewayEnv>, services: Services): voi
     const end = endOf(c, services);
     try {
       const look = async (givenUp: AbortSignal) =>
-        await hub.view(workflowId, query, AbortSignal.any([end.signal, givenUp]));
+        await connection.view(workflowId, query, AbortSignal.any([end.signal, givenUp]));
       const view = await withPatience(look, late);
       return c.json({ view: view ?? null });
     } finally {

@@ -1,4 +1,4 @@
-import type { Hub } from '../client/connection/sharedConnection.ts';
+import type { SharedConnection } from '../client/connection/sharedConnection.ts';
 import { lockTarget, shardCount } from '../client/locks/shards.ts';
 import { locksTarget } from '../client/messages/targets.ts';
 import type { Target } from '../envelope/address.ts';
@@ -10,10 +10,10 @@ import { lockManagerId, shardOfLock } from '../envelope/shards.ts';
  * The lock manager that a message is for, where a room has several: a request's resources tell, and later the lock's id.
  * @throws SynodError `invalid_envelope` where the resources do not share one, or where nothing in the message tells.
  */
-export async function lockRoute(hub: Hub, room: string, message: LockMessage): Promise<Target> {
-  if (message.type === 'lock.request') return await lockTarget(hub, room, message.resources);
+export async function lockRoute(connection: SharedConnection, room: string, message: LockMessage): Promise<Target> {
+  if (message.type === 'lock.request') return await lockTarget(connection, room, message.resources);
   if (message.lock_id !== undefined) return locksTarget(room, shardOfLock(message.lock_id));
-  const count = await shardCount(hub, room);
+  const count = await shardCount(connection, room);
   if (count === 1) return locksTarget(room);
   throw new SynodError(
     'invalid_envelope',

@@ -17,7 +17,7 @@ export interface Posted {
  * @throws Problem for whatever is not accepted; a refusal by the workflow has its replies with it.
  */
 export async function post(services: Services, room: string, token: StoredToken, raw: unknown): Promise<Posted> {
-  const { hub, metrics, feeds } = services;
+  const { connection, metrics, feeds } = services;
   const { message, target: plainly, lock } = incoming(raw, room, token);
   const { id } = message;
   const late = () => {
@@ -30,9 +30,9 @@ export async function post(services: Services, room: string, token: StoredToken,
   let target = plainly;
   let replies: Envelope[];
   try {
-    if (lock) target = await withPatience(async () => await lockRoute(hub, room, lock), late);
+    if (lock) target = await withPatience(async () => await lockRoute(connection, room, lock), late);
     const to = target;
-    replies = await withPatience(async (givenUp) => await hub.send(to, message, givenUp), late);
+    replies = await withPatience(async (givenUp) => await connection.send(to, message, givenUp), late);
   } catch (error) {
     const { code, message: sentence, headers, status } = problemOf(error);
     if (code === 'internal') throw error;

@@ -60,7 +60,7 @@ const stateRoute = createRoute({
 
 /** What agents and people do in rooms. */
 export function rooms(app: OpenAPIHono<GatewayEnv>, services: Services): void {
-  const { metrics, hub } = services;
+  const { metrics, connection } = services;
   app.post(postRoute.getRoutingPath(), atMost(MAX_ENVELOPE_BYTES));
 
   app.openapi(postRoute, async (c) => {
@@ -102,7 +102,7 @@ export function rooms(app: OpenAPIHono<GatewayEnv>, services: Services): void {
   app.openapi(stateRoute, async (c) => {
     const { room } = c.req.valid('param');
     checkRoom(c.get('token'), room);
-    const look = looking.get(room) ?? stateOf(hub, room, services.closing).finally(() => looking.delete(room));
+    const look = looking.get(room) ?? stateOf(connection, room, services.closing).finally(() => looking.delete(room));
     looking.set(room, look);
     const state = await withPatience(
       async () => await look,

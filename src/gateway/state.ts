@@ -6,7 +6,7 @@ import {
   proposalTarget,
   roomTarget,
 } from '../client/messages/targets.ts';
-import type { Hub } from '../client/connection/sharedConnection.ts';
+import type { SharedConnection } from '../client/connection/sharedConnection.ts';
 import type { Json } from '../envelope/fields.ts';
 import { boardRow, type BoardRow } from '../envelope/room.ts';
 
@@ -56,12 +56,18 @@ export interface RoomState {
 }
 
 /** Reads what is going on in a room; undefined where nobody has opened it. */
-export async function stateOf(hub: Hub, room: string, signal: AbortSignal): Promise<RoomState | undefined> {
+export async function stateOf(
+  connection: SharedConnection,
+  room: string,
+  signal: AbortSignal,
+): Promise<RoomState | undefined> {
   const { workflowId } = roomTarget(room);
-  const view = await hub.view(workflowId, undefined, signal);
+  const view = await connection.view(workflowId, undefined, signal);
   if (!view) return undefined;
   const { log, agents, board_truncated } = roomView.parse(view);
-  const board = boardPage.parse((await hub.view(workflowId, { board: true, limit: MAX_ROWS }, signal)) ?? { rows: [] });
+  const board = boardPage.parse(
+    (await connection.view(workflowId, { board: true, limit: MAX_ROWS }, signal)) ?? { rows: [] },
+  );
   const open = board.rows.filter(({ status }) => !ENDED.has(status));
   let views = 0;
   const look = async (
@@ -71,13 +77,13 @@ export async function stateOf(hub: Hub, room: string, signal: AbortSignal): Prom
     const rows = open.filter((row) => row.kind === kind);
     const looked = rows.map(async (row) => {
       if (++views > MAX_VIEWS) return row;
-      const seen = await hub.view(target(room, row.id).workflowId, undefined, signal);
+      const seen = await connection.view(target(room, row.id).workflowId, undefined, signal);
       return seen ? { ...row, ...about(seen) } : row;
     });
     return await Promise.all(looked);
   };
   const [locks, coordinators, proposals, barriers] = await Promise.all([
-    locksOf(hub, room, signal),
+    locksOf(connection, room, signal),
     look('coordinator', coordinatorTarget),
     look('proposal', proposalTarget),
     look('barrier', barrierTarget),
@@ -96,8 +102,8 @@ export async function stateOf(hub: Hub, room: string, signal: AbortSignal): Prom
 }
 
 /** The room's lock manager, or its shards. */
-async function locksOf(hub: Hub, room: string, signal: AbortSignal): Promise<Fields[]> {
-  const view = await hub.view(locksTarget(room).workflowId, undefined, signal);
+async function locksOf(connection: SharedConnection, room: string, signal: AbortSignal): Promise<Fields[]> {
+  const view = await connection.view(locksTarget(room).workflowId, undefined, signal);
   if (!view) return [];
   const shards = sharded.safeParse(view);
   if (!shards.success) return [about(view)];
@@ -105,7 +111,7 @@ async function locksOf(hub: Hub, room: string, signal: AbortSignal): Promise<Fie
     { length: Math.min(shards.data.config.shards, MAX_VIEWS) },
     (_, i) => locksTarget(room, i).workflowId,
   );
-  const views = await Promise.all(ids.map(async (id) => await hub.view(id, undefined, signal)));
+  const views = await Promise.all(ids.map(async (id) => await connection.view(id, undefined, signal)));
   return views.flatMap((one, shard) => (one ? [{ shard, ...about(one) }] : []));
 }
 

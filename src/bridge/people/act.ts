@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import { accepted } from '../../client/connection/channel.ts';
+import { accepted } from '../../client/messages/answers.ts';
 import { compose } from '../../client/messages/compose.ts';
-import type { Hub } from '../../client/connection/sharedConnection.ts';
+import type { SharedConnection } from '../../client/connection/sharedConnection.ts';
 import { forceRelease } from '../../client/locks/standing.ts';
 import { barrierTarget, proposalTarget, roomTarget, taskTarget } from '../../client/messages/targets.ts';
 import type { Target } from '../../envelope/address.ts';
@@ -19,7 +19,7 @@ export type Deed = Extract<Command, { name: Act }>;
 
 /** Whose deed it is, where, and under which id, which is the same however often the message is read. */
 export interface Doer {
-  readonly hub: Hub;
+  readonly connection: SharedConnection;
   readonly room: string;
   readonly person: Person;
   readonly id: string;
@@ -31,7 +31,7 @@ export interface Doer {
  * @throws SynodError why it is refused.
  */
 export async function act(deed: Deed, doer: Doer): Promise<string> {
-  const { hub, room, person } = doer;
+  const { connection, room, person } = doer;
   switch (deed.name) {
     case 'vote': {
       const { proposal, choice } = deed;
@@ -52,7 +52,11 @@ export async function act(deed: Deed, doer: Doer): Promise<string> {
       return `${phase}: ${action}`;
     }
     case 'release':
-      await forceRelease(hub, room, operatorOf(person), { lock_id: deed.lock, reason: deed.reason, id: doer.id });
+      await forceRelease(connection, room, operatorOf(person), {
+        lock_id: deed.lock,
+        reason: deed.reason,
+        id: doer.id,
+      });
       return `${deed.lock} is released`;
     case 'cancel': {
       // Whoever announced a task may cancel it without being an operator.
@@ -73,13 +77,13 @@ export async function act(deed: Deed, doer: Doer): Promise<string> {
 }
 
 async function say<M extends Base>(
-  { hub, id }: Doer,
+  { connection, id }: Doer,
   from: string,
   target: Target,
   schema: z.ZodType<M>,
   fields: { type: string; [field: string]: unknown },
 ): Promise<readonly Envelope[]> {
-  return accepted(await hub.send(target, compose(schema, from, { ...fields, id })));
+  return accepted(await connection.send(target, compose(schema, from, { ...fields, id })));
 }
 
 function operatorOf({ operator, agent }: Person): string {

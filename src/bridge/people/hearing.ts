@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { accepted } from '../../client/connection/channel.ts';
+import { accepted } from '../../client/messages/answers.ts';
 import { compose } from '../../client/messages/compose.ts';
 import { roomTarget } from '../../client/messages/targets.ts';
 import type { Envelope } from '../../envelope/envelope.ts';
@@ -83,8 +83,8 @@ export class Hearing {
 
   async #act(message: ChatMessage, person: Person, deed: Deed): Promise<string> {
     allow(person, deed.name);
-    const { hub, room } = this.#options;
-    return await act(deed, { hub, room, person, id: this.#idOf(message, 0) });
+    const { connection, room } = this.#options;
+    return await act(deed, { connection, room, person, id: this.#idOf(message, 0) });
   }
 
   /** A stranger gets no answer: whoever floods the chat would make the bridge flood it as well. */
@@ -101,10 +101,10 @@ export class Hearing {
   }
 
   async #post(message: ChatMessage, from: string, text: string): Promise<undefined> {
-    const { hub, room } = this.#options;
+    const { connection, room } = this.#options;
     for (const [part, { text: said }] of split(text.replace(/\p{Surrogate}/gu, '\ufffd'), fits).entries()) {
       const fields = { type: 'room.post', text: said, id: this.#idOf(message, part) };
-      accepted(await hub.send(roomTarget(room), compose(roomMessages['room.post'], from, fields)));
+      accepted(await connection.send(roomTarget(room), compose(roomMessages['room.post'], from, fields)));
     }
     return undefined;
   }

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { z } from 'zod';
 import { Agent } from '../../client/agent.ts';
-import type { Hub } from '../../client/connection/sharedConnection.ts';
+import type { SharedConnection } from '../../client/connection/sharedConnection.ts';
 import { lineOfLocked, standingOf } from '../../client/locks/standing.ts';
 import { roomTarget } from '../../client/messages/targets.ts';
 
@@ -17,7 +17,7 @@ const members = z.object({
 export interface Sight {
   readonly client: Client;
   readonly taskQueue: string;
-  readonly hub: Hub;
+  readonly connection: SharedConnection;
   readonly room: string;
 }
 
@@ -41,8 +41,8 @@ export async function tasks({ client, taskQueue, room }: Sight, agent: string): 
 const ENDED: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled']);
 
 /** What is locked, the most waited for first. */
-export async function locks({ hub, room }: Sight): Promise<string> {
-  const { resources, left } = await standingOf(hub, room);
+export async function locks({ connection, room }: Sight): Promise<string> {
+  const { resources, left } = await standingOf(connection, room);
   return listed(
     resources.map((one) => lineOfLocked(one).replaceAll('\t', ', ')),
     'Nothing is locked.',
@@ -51,8 +51,8 @@ export async function locks({ hub, room }: Sight): Promise<string> {
 }
 
 /** Who has joined, and whether the room is paused. */
-export async function who({ hub, room }: Sight): Promise<string> {
-  const view = await hub.view(roomTarget(room).workflowId);
+export async function who({ connection, room }: Sight): Promise<string> {
+  const view = await connection.view(roomTarget(room).workflowId);
   const { agents, paused } = view ? members.parse(view) : { agents: [] };
   const pause = paused ? [`The room is paused by ${paused.by} since ${clock(paused.since)}.`] : [];
   const present = agents.map(({ id, kind, purpose, since }) => `${id}, ${kind}: ${purpose}, since ${clock(since)}`);

@@ -3,9 +3,9 @@ import { barrierMessages, rosterParts, type BarrierMessage } from '../../envelop
 import { sha256Hex } from '../../envelope/canonical.ts';
 import type { Envelope } from '../../envelope/envelope.ts';
 import { SynodError } from '../../envelope/refusal.ts';
-import { accepted, asError } from '../connection/channel.ts';
+import { accepted, asError } from '../messages/answers.ts';
 import { compose } from '../messages/compose.ts';
-import type { Hub } from '../connection/sharedConnection.ts';
+import type { SharedConnection } from '../connection/sharedConnection.ts';
 import type { Keys } from '../messages/options.ts';
 import { askItself, barrierEnding, outcomeOf } from '../messages/outcome.ts';
 import { barrierTarget } from '../messages/targets.ts';
@@ -76,14 +76,14 @@ const standing = z.object({
 
 /** One phase as one agent meets it. */
 export class Meeting {
-  readonly #hub: Hub;
+  readonly #connection: SharedConnection;
   readonly #agent: string;
   readonly #room: string;
   readonly #phase: string;
   readonly #signal: AbortSignal | undefined;
 
-  constructor(hub: Hub, agent: string, room: string, phase: string, signal?: AbortSignal) {
-    this.#hub = hub;
+  constructor(connection: SharedConnection, agent: string, room: string, phase: string, signal?: AbortSignal) {
+    this.#connection = connection;
     this.#agent = agent;
     this.#room = room;
     this.#phase = phase;
@@ -96,7 +96,7 @@ export class Meeting {
     if (roster) await this.#open(roster, options);
     const member = roster?.includes(this.#agent) ?? true;
     const ended = member ? await this.#checkIn(note) : undefined;
-    return ended ?? this.#resultOf(await outcomeOf(this.#hub, this.#agent, this.#ending, this.#signal));
+    return ended ?? this.#resultOf(await outcomeOf(this.#connection, this.#agent, this.#ending, this.#signal));
   }
 
   /** Behind `room.leaveBarrier`. */
@@ -114,7 +114,7 @@ export class Meeting {
     const key = `${what}-${sha256Hex(`${this.#phase} ${JSON.stringify(fields)}`)}`;
     const message = compose(schema, this.#agent, { type, phase: this.#phase, idempotency_key: key, ...fields });
     const config = linger === undefined ? undefined : { linger_seconds: linger };
-    return await this.#hub.send(barrierTarget(this.#room, this.#phase, config), message, this.#signal);
+    return await this.#connection.send(barrierTarget(this.#room, this.#phase, config), message, this.#signal);
   }
 
   async #open(roster: readonly string[], options: BarrierOptions): Promise<void> {
@@ -178,14 +178,15 @@ export class Meeting {
     const expected = view && (!view.roster_complete || view.roster.includes(this.#agent));
     if (code === 'not_eligible' && expected && !view.dropped.includes(this.#agent)) return undefined;
     const ended = view?.arrived.includes(this.#agent)
-      ? await askItself(this.#hub, this.#ending, this.#signal)
+      ? await askItself(this.#connection, this.#ending, this.#signal)
       : undefined;
     if (ended) return this.#resultOf(ended);
     throw asError(answer, `phase ${this.#phase}`);
   }
 
   async #standing(): Promise<z.infer<typeof standing> | undefined> {
-    return standing.safeParse(await this.#hub.view(this.#ending.target.workflowId, undefined, this.#signal)).data;
+    return standing.safeParse(await this.#connection.view(this.#ending.target.workflowId, undefined, this.#signal))
+      .data;
   }
 
   #resultOf(envelope: Envelope): BarrierResult {

@@ -1,8 +1,6 @@
-import { z } from 'zod';
 import type { Target } from '../../envelope/address.ts';
 import type { Base, Envelope } from '../../envelope/envelope.ts';
 import { MAX_REQUEST_BYTES, MAX_REQUEST_ENVELOPES } from '../../envelope/limits.ts';
-import { SynodError } from '../../envelope/refusal.ts';
 import { classify } from '../transport/faults.ts';
 import { backoff, pause, unlessAborted } from '../timing/timing.ts';
 import type { Transport } from '../transport/transport.ts';
@@ -127,31 +125,4 @@ export class Channel {
       }
     }
   }
-}
-
-/**
- * The replies, or the first of them thrown where it is a refusal.
- * @param about what was spoken of: a refusal names the message's key, and not always that.
- */
-export function accepted(answers: readonly Envelope[], about?: string): readonly Envelope[] {
-  const [first] = answers;
-  if (first?.type === 'error') throw asError(first, about);
-  return answers;
-}
-
-const errorEnvelope = z.object({
-  code: z.custom<SynodError['code']>((value) => typeof value === 'string'),
-  reason: z.string(),
-});
-
-/** A refusal as an error to throw. */
-export function asError(envelope: Envelope, about?: string): SynodError {
-  const { code, reason } = errorEnvelope.parse(envelope);
-  return new SynodError(code, about === undefined ? reason : `${about}: ${reason}`);
-}
-
-/** What a reply says of itself where it is not the one that was hoped for. */
-export function reasonOf(envelope: Envelope | undefined): string {
-  const refused = errorEnvelope.safeParse(envelope);
-  return refused.success ? `${refused.data.code}: ${refused.data.reason}` : (envelope?.type ?? 'no answer');
 }

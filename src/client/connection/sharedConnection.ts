@@ -21,8 +21,8 @@ const TELLING_ATTEMPT = 9;
 type PublicState = { [field: string]: Json };
 
 /** What the agents of one process share for one Temporal client and task queue: one channel and one reader a workflow. */
-export class Hub {
-  static readonly #hubs = new WeakMap<Client, Map<string, Hub>>();
+export class SharedConnection {
+  static readonly #hubs = new WeakMap<Client, Map<string, SharedConnection>>();
 
   static readonly #addresses = new WeakMap<Client, HubAddress>();
 
@@ -39,23 +39,23 @@ export class Hub {
   private constructor(client: Client, taskQueue: string) {
     // Each call under way listens for the end.
     setMaxListeners(0, this.#closing.signal);
-    const address = Hub.#addresses.get(client);
+    const address = SharedConnection.#addresses.get(client);
     this.#transport = address
       ? new HubTransport(address, this.#closing.signal)
       : new TemporalTransport(client, taskQueue);
   }
 
-  static of(client: Client, taskQueue: string): Hub {
-    const queues = Hub.#hubs.get(client) ?? new Map<string, Hub>();
-    Hub.#hubs.set(client, queues);
-    const hub = queues.get(taskQueue) ?? new Hub(client, taskQueue);
-    queues.set(taskQueue, hub);
-    return hub;
+  static of(client: Client, taskQueue: string): SharedConnection {
+    const queues = SharedConnection.#hubs.get(client) ?? new Map<string, SharedConnection>();
+    SharedConnection.#hubs.set(client, queues);
+    const connection = queues.get(taskQueue) ?? new SharedConnection(client, taskQueue);
+    queues.set(taskQueue, connection);
+    return connection;
   }
 
   /** From now on the agents of a client work through a hub; before any of them has begun. */
   static through(client: Client, address: HubAddress): void {
-    Hub.#addresses.set(client, address);
+    SharedConnection.#addresses.set(client, address);
   }
 
   /** Calls back whenever a call has to be repeated. */
@@ -186,9 +186,9 @@ export class Hub {
 
   /** Ends what the agents of a client still try, and closes its connection. */
   static async disconnect(client: Client): Promise<void> {
-    const hubs = [...(Hub.#hubs.get(client)?.values() ?? [])];
-    for (const hub of hubs) hub.#closing.abort();
-    Hub.#hubs.delete(client);
+    const hubs = [...(SharedConnection.#hubs.get(client)?.values() ?? [])];
+    for (const connection of hubs) connection.#closing.abort();
+    SharedConnection.#hubs.delete(client);
     await client.connection.close();
   }
 

@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { decisionMessages } from '../../envelope/decision.ts';
 import type { Envelope } from '../../envelope/envelope.ts';
 import { SynodError } from '../../envelope/refusal.ts';
-import { accepted } from '../connection/channel.ts';
+import { accepted } from '../messages/answers.ts';
 import { compose, keyFor } from '../messages/compose.ts';
-import type { Hub } from '../connection/sharedConnection.ts';
+import type { SharedConnection } from '../connection/sharedConnection.ts';
 import type { Keys } from '../messages/options.ts';
 import { askItself, outcomeOf, proposalEnding } from '../messages/outcome.ts';
 import { proposalTarget } from '../messages/targets.ts';
@@ -97,7 +97,7 @@ function resultOf(envelope: Envelope): DecisionResult | undefined {
 
 /** Behind `room.decide`. */
 export async function decide(
-  hub: Hub,
+  connection: SharedConnection,
   agent: string,
   room: string,
   options: ProposalOptions,
@@ -112,12 +112,12 @@ export async function decide(
     deadline_seconds: deadlineSeconds,
   });
   const target = proposalTarget(room, proposal_id, linger === undefined ? undefined : { linger_seconds: linger });
-  accepted(await hub.send(target, message, signal), `proposal ${proposal_id}`);
+  accepted(await connection.send(target, message, signal), `proposal ${proposal_id}`);
   const ending = proposalEnding(room, proposal_id);
-  const told = resultOf(await outcomeOf(hub, agent, ending, signal));
+  const told = resultOf(await outcomeOf(connection, agent, ending, signal));
   if (told) return told;
   // What is too large for one envelope leaves its votes out; the proposal itself has them whole.
-  const whole = await askItself(hub, ending, signal);
+  const whole = await askItself(connection, ending, signal);
   const read = whole && resultOf(whole);
   if (!read) throw new SynodError('unknown', `how proposal ${proposal_id} ended cannot be read`);
   return read;

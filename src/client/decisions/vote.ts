@@ -3,10 +3,10 @@ import { decisionMessages } from '../../envelope/decision.ts';
 import type { Envelope } from '../../envelope/envelope.ts';
 import type { Json } from '../../envelope/fields.ts';
 import { boardRow } from '../../envelope/room.ts';
-import { accepted } from '../connection/channel.ts';
+import { accepted } from '../messages/answers.ts';
 import { compose } from '../messages/compose.ts';
 import { valuesOf } from './decide.ts';
-import type { Hub } from '../connection/sharedConnection.ts';
+import type { SharedConnection } from '../connection/sharedConnection.ts';
 import type { Keys } from '../messages/options.ts';
 import { proposalTarget, roomTarget } from '../messages/targets.ts';
 
@@ -56,7 +56,7 @@ const TOO_LATE: ReadonlySet<unknown> = new Set(['closed', 'already_decided']);
 
 /** Behind `room.onProposal`: hears of proposals by the room's log, and of those before or in a gap by its board. */
 export class Voter {
-  readonly #hub: Hub;
+  readonly #connection: SharedConnection;
   readonly #agent: string;
   readonly #room: string;
   readonly #handler: VoteHandler;
@@ -65,8 +65,14 @@ export class Voter {
   /** Being asked about, or answered: no question is asked twice. */
   readonly #asked = new Set<string>();
 
-  constructor(hub: Hub, agent: string, room: string, handler: VoteHandler, options: OnProposalOptions) {
-    this.#hub = hub;
+  constructor(
+    connection: SharedConnection,
+    agent: string,
+    room: string,
+    handler: VoteHandler,
+    options: OnProposalOptions,
+  ) {
+    this.#connection = connection;
     this.#agent = agent;
     this.#room = room;
     this.#handler = handler;
@@ -75,7 +81,7 @@ export class Voter {
 
   /** Begins to listen; returns what ends it. */
   start(): () => void {
-    const stop = this.#hub.readerOf(roomTarget(this.#room).workflowId).listen({
+    const stop = this.#connection.readerOf(roomTarget(this.#room).workflowId).listen({
       agent: this.#agent,
       onEvent: ({ envelope }) => this.#hear(envelope),
       onGap: () => void this.#lookUp().catch((error: unknown) => this.#warn(error)),
@@ -130,7 +136,7 @@ export class Voter {
       choice: vote.choice,
       reason: vote.reason,
     });
-    const replies = await this.#hub.send(proposalTarget(this.#room, proposal_id), message);
+    const replies = await this.#connection.send(proposalTarget(this.#room, proposal_id), message);
     if (!TOO_LATE.has(replies[0]?.['code'])) accepted(replies);
   }
 
@@ -139,8 +145,8 @@ export class Voter {
     if (!this.#stopped.signal.aborted) warn(error);
   }
 
-  async #view(workflowId: string, query?: { [field: string]: Json }): ReturnType<Hub['view']> {
-    return await this.#hub.view(workflowId, query, this.#stopped.signal);
+  async #view(workflowId: string, query?: { [field: string]: Json }): ReturnType<SharedConnection['view']> {
+    return await this.#connection.view(workflowId, query, this.#stopped.signal);
   }
 }
 

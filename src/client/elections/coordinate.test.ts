@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { SynodError } from '../../envelope/refusal.ts';
-import { coordinate, onDirective, type Directive, type ElectionHub } from './coordinate.ts';
-import { candidate, HEARTBEAT_SECONDS, LocalHub, WAY_MS } from './election.fixture.ts';
+import { coordinate, onDirective, type Directive, type ElectionConnection } from './coordinate.ts';
+import { candidate, HEARTBEAT_SECONDS, LocalConnection, WAY_MS } from './election.fixture.ts';
 import { LeaseLost } from '../leases/lease.ts';
 import type { Listener } from '../connection/reader.ts';
 import type * as timing from '../timing/timing.ts';
@@ -26,17 +26,17 @@ beforeEach(
 afterEach(() => void vi.useRealTimers());
 
 const pass = async (ms: number) => void (await vi.advanceTimersByTimeAsync(ms));
-const types = (hub: LocalHub) => hub.log.map(({ envelope }) => envelope.type);
+const types = (connection: LocalConnection) => connection.log.map(({ envelope }) => envelope.type);
 
 it('leads at once where nobody else does, and goes on for as long as it is heard', async () => {
-  const hub = new LocalHub();
-  const { led } = candidate(hub, 'ann');
+  const connection = new LocalConnection();
+  const { led } = candidate(connection, 'ann');
   await pass(10 * WAY_MS);
   expect(led).toMatchObject([{ room: 'lab', role: 'main', epoch: 1 }]);
   const directive = led[0]?.directive({ sort: 'letters' });
   await pass(WAY_MS);
   await directive;
-  expect(hub.log.at(-2)?.envelope).toMatchObject({
+  expect(connection.log.at(-2)?.envelope).toMatchObject({
     type: 'coordinator.directive',
     epoch: 1,
     directive: { sort: 'letters' },
@@ -47,28 +47,28 @@ it('leads at once where nobody else does, and goes on for as long as it is heard
 });
 
 it('waits while another leads, and says within every heartbeat that it is still active', async () => {
-  const hub = new LocalHub();
-  candidate(hub, 'bob');
+  const connection = new LocalConnection();
+  candidate(connection, 'bob');
   await pass(10 * WAY_MS);
-  const { led } = candidate(hub, 'ann');
+  const { led } = candidate(connection, 'ann');
   await pass(20 * HEARTBEAT_SECONDS * 1_000);
-  const joins = hub.said.filter(({ type, from }) => type === 'coordinator.join' && from === 'ann');
+  const joins = connection.said.filter(({ type, from }) => type === 'coordinator.join' && from === 'ann');
   expect(joins.length).toBeGreaterThanOrEqual(20);
   expect(new Set(joins.map(({ id }) => id)).size).toBe(joins.length);
   // It has never lapsed: only its first join is logged.
-  expect(hub.log.filter(({ envelope }) => envelope.type === 'coordinator.join')).toHaveLength(2);
+  expect(connection.log.filter(({ envelope }) => envelope.type === 'coordinator.join')).toHaveLength(2);
   expect(led).toEqual([]);
 });
 
 it('is told no later than the others that its leadership is over, and stands again', async () => {
-  const hub = new LocalHub();
-  const bob = candidate(hub, 'bob');
+  const connection = new LocalConnection();
+  const bob = candidate(connection, 'bob');
   await pass(10 * WAY_MS);
-  const ann = candidate(hub, 'ann');
+  const ann = candidate(connection, 'ann');
   await pass(25_000);
-  hub.cut('bob');
+  connection.cut('bob');
   const lost = new Promise<string[]>((resolve) =>
-    bob.led[0]?.signal.addEventListener('abort', () => resolve(types(hub)), { once: true }),
+    bob.led[0]?.signal.addEventListener('abort', () => resolve(types(connection)), { once: true }),
   );
   await pass(LAPSE_MS);
   expect(await lost).not.toContain('coordinator.lost');
@@ -77,7 +77,7 @@ it('is told no later than the others that its leadership is over, and stands aga
   // A heartbeat may have been under way when it was cut off: for the others it is lost that much later.
   await pass(10 * WAY_MS);
   expect(ann.led).toMatchObject([{ epoch: 2 }]);
-  hub.heal('bob');
+  connection.heal('bob');
   await pass(HEARTBEAT_SECONDS * 1_000);
   ann.finish();
   await pass(10 * WAY_MS);
@@ -88,34 +88,34 @@ it('is told no later than the others that its leadership is over, and stands aga
 });
 
 it('does not lead by a heartbeat whose answer comes too late', async () => {
-  const hub = new LocalHub();
-  const { led } = candidate(hub, 'ann');
-  hub.cut('ann');
+  const connection = new LocalConnection();
+  const { led } = candidate(connection, 'ann');
+  connection.cut('ann');
   await pass(2 * LAPSE_MS);
-  hub.heal('ann');
+  connection.heal('ann');
   await pass(10 * WAY_MS);
   expect(led.filter(({ signal }) => !signal.aborted).map(({ epoch }) => epoch)).toEqual([
-    hub.view('coordinator') === 'ann' ? hub.view('epoch') : undefined,
+    connection.view('coordinator') === 'ann' ? connection.view('epoch') : undefined,
   ]);
 });
 
 it('stops at once when the log says that the epoch is over', async () => {
-  const hub = new LocalHub();
-  const { led } = candidate(hub, 'ann');
+  const connection = new LocalConnection();
+  const { led } = candidate(connection, 'ann');
   await pass(10 * WAY_MS);
   const resign = { type: 'coordinator.resign', id: 'elsewhere', from: 'ann', ts: '', epoch: 1 };
-  void hub.send({}, resign);
+  void connection.send({}, resign);
   await pass(WAY_MS);
   expect(led[0]?.signal.aborted).toBe(true);
 });
 
 it('stops at once when a directive is refused', async () => {
-  const hub = new LocalHub();
-  const { led } = candidate(hub, 'ann');
+  const connection = new LocalConnection();
+  const { led } = candidate(connection, 'ann');
   await pass(10 * WAY_MS);
   // The log is slow to tell it.
-  const { send } = hub;
-  vi.spyOn(hub, 'send').mockImplementation(async (target, message) =>
+  const { send } = connection;
+  vi.spyOn(connection, 'send').mockImplementation(async (target, message) =>
     message.type === 'coordinator.directive'
       ? await send(target, { ...message, from: 'zoe' })
       : await send(target, message),
@@ -127,79 +127,79 @@ it('stops at once when a directive is refused', async () => {
 });
 
 it('that is waited for no answer: a directive ends with the leadership', async () => {
-  const hub = new LocalHub();
-  const { led } = candidate(hub, 'ann');
+  const connection = new LocalConnection();
+  const { led } = candidate(connection, 'ann');
   await pass(10 * WAY_MS);
-  hub.cut('ann');
+  connection.cut('ann');
   const directive = led[0]?.directive('go').catch((error: unknown) => error);
   await pass(LAPSE_MS);
   expect(await directive).toBeInstanceOf(LeaseLost);
 });
 
 it('has resigned when it returns by itself', async () => {
-  const hub = new LocalHub();
-  const ann = candidate(hub, 'ann');
+  const connection = new LocalConnection();
+  const ann = candidate(connection, 'ann');
   await pass(10 * WAY_MS);
-  const bob = candidate(hub, 'bob');
+  const bob = candidate(connection, 'bob');
   await pass(10 * WAY_MS);
   ann.finish();
   await pass(10 * WAY_MS);
   await ann.ended;
   await pass(10 * WAY_MS);
-  expect(types(hub)).toContain('coordinator.resigned');
+  expect(types(connection)).toContain('coordinator.resigned');
   expect(bob.led).toMatchObject([{ epoch: 2 }]);
   await pass(LAPSE_MS);
   expect(ann.led).toHaveLength(1);
 });
 
 it('that throws has left, and the error is told', async () => {
-  const hub = new LocalHub();
-  const ann = candidate(hub, 'ann');
+  const connection = new LocalConnection();
+  const ann = candidate(connection, 'ann');
   await pass(10 * WAY_MS);
   ann.finish(new Error('no ink'));
   await pass(10 * WAY_MS);
   expect(await ann.failed).toMatchObject({ message: 'no ink' });
-  expect(hub.view('status')).toBe('vacant');
+  expect(connection.view('status')).toBe('vacant');
 });
 
 it('that is stopped leaves, whether it leads or stands', async () => {
-  const hub = new LocalHub();
-  const ann = candidate(hub, 'ann');
+  const connection = new LocalConnection();
+  const ann = candidate(connection, 'ann');
   await pass(10 * WAY_MS);
-  const bob = candidate(hub, 'bob');
+  const bob = candidate(connection, 'bob');
   await pass(10 * WAY_MS);
   bob.stop.abort();
   await pass(10 * WAY_MS);
   await bob.ended;
-  expect(hub.view('candidate_count')).toBe(1);
+  expect(connection.view('candidate_count')).toBe(1);
   ann.stop.abort();
   await pass(10 * WAY_MS);
   await ann.ended;
   expect(ann.led[0]?.signal.aborted).toBe(true);
-  expect(hub.view('status')).toBe('vacant');
+  expect(connection.view('status')).toBe('vacant');
 });
 
 it('that is stopped leaves, also where three heartbeats are no whole number of milliseconds', async () => {
-  const hub = new LocalHub();
-  const ann = candidate(hub, 'ann', 0.7);
+  const connection = new LocalConnection();
+  const ann = candidate(connection, 'ann', 0.7);
   await pass(10 * WAY_MS);
   ann.stop.abort();
   await pass(10 * WAY_MS);
   await ann.ended;
-  expect(hub.view('status')).toBe('vacant');
+  expect(connection.view('status')).toBe('vacant');
 });
 
 it('that is stopped while it is cut off ends soon, whatever it waits for', async () => {
-  const hub = new LocalHub();
-  const leader = candidate(hub, 'ann');
+  const connection = new LocalConnection();
+  const leader = candidate(connection, 'ann');
   await pass(10 * WAY_MS);
-  const waiter = candidate(hub, 'bob');
+  const waiter = candidate(connection, 'bob');
   await pass(10 * WAY_MS);
-  for (const agent of ['ann', 'bob', 'cem']) hub.cut(agent);
-  const newcomer = candidate(hub, 'cem');
+  for (const agent of ['ann', 'bob', 'cem']) connection.cut(agent);
+  const newcomer = candidate(connection, 'cem');
   await pass(10 * WAY_MS);
   // Elected, and cut off before its first heartbeat.
-  const elected = new LocalHub();
+  const elected = new LocalConnection();
   const { send } = elected;
   vi.spyOn(elected, 'send').mockImplementation(async (target, message) => {
     if (message.type === 'coordinator.heartbeat') elected.cut('dee');
@@ -216,23 +216,23 @@ it('that is stopped while it is cut off ends soon, whatever it waits for', async
 });
 
 it('refuses a bad heartbeat or role by the name of the field', async () => {
-  const hub = new LocalHub();
+  const connection = new LocalConnection();
   const run = async () => undefined;
-  await expect(coordinate(hub, 'ann', 'lab', 'main', run, { heartbeatSeconds: 301 })).rejects.toThrow(
+  await expect(coordinate(connection, 'ann', 'lab', 'main', run, { heartbeatSeconds: 301 })).rejects.toThrow(
     /heartbeat_seconds/,
   );
-  await expect(coordinate(hub, 'ann', 'lab', '', run)).rejects.toBeInstanceOf(SynodError);
-  expect(hub.said).toEqual([]);
+  await expect(coordinate(connection, 'ann', 'lab', '', run)).rejects.toBeInstanceOf(SynodError);
+  expect(connection.said).toEqual([]);
 });
 
 it('hears directives in order with their epochs, and drops those of an older one', () => {
   const heard: Directive[] = [];
   let listener: Listener | undefined;
-  const hub: ElectionHub = {
+  const connection: ElectionConnection = {
     send: async () => [],
     readerOf: () => ({ listen: (each) => ((listener = each), () => undefined) }),
   };
-  onDirective(hub, 'ann', 'lab', 'main', (directive) => heard.push(directive), { epoch: 2 });
+  onDirective(connection, 'ann', 'lab', 'main', (directive) => heard.push(directive), { epoch: 2 });
   const say = (seq: number, epoch: number, type = 'coordinator.directive') =>
     listener?.onEvent({
       seq,

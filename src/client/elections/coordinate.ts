@@ -3,9 +3,9 @@ import { coordinatorMessages, type CoordinatorMessage } from '../../envelope/coo
 import type { Envelope } from '../../envelope/envelope.ts';
 import { json, type Json } from '../../envelope/fields.ts';
 import { MISSED_HEARTBEATS } from '../../protocols/election/state.ts';
-import { accepted } from '../connection/channel.ts';
+import { accepted } from '../messages/answers.ts';
 import { compose } from '../messages/compose.ts';
-import type { Hub } from '../connection/sharedConnection.ts';
+import type { SharedConnection } from '../connection/sharedConnection.ts';
 import { Lease, LeaseLost } from '../leases/lease.ts';
 import type { Keys } from '../messages/options.ts';
 import type { Reader } from '../connection/reader.ts';
@@ -13,8 +13,8 @@ import { coordinatorTarget } from '../messages/targets.ts';
 import { jittered, parting, pause, until } from '../timing/timing.ts';
 
 /** As much of a {@link Hub} as an election needs. */
-export interface ElectionHub {
-  readonly send: Hub['send'];
+export interface ElectionConnection {
+  readonly send: SharedConnection['send'];
   readonly readerOf: (workflowId: string) => Pick<Reader, 'listen'>;
 }
 
@@ -85,19 +85,19 @@ const directed = z.object({
 
 /** Stands for election, and leads whenever it is elected, until `run` has returned by itself or `options.signal` fires. */
 export async function coordinate(
-  hub: ElectionHub,
+  connection: ElectionConnection,
   agent: string,
   room: string,
   role: string,
   run: (leadership: Leadership) => Promise<void>,
   options: CoordinateOptions = {},
 ): Promise<void> {
-  await new Candidate(hub, agent, room, role, run, options).stand();
+  await new Candidate(connection, agent, room, role, run, options).stand();
 }
 
 /** Hears the directives of a role; returns what ends it. The class `Room` says the rest. */
 export function onDirective(
-  hub: ElectionHub,
+  connection: ElectionConnection,
   agent: string,
   room: string,
   role: string,
@@ -105,7 +105,7 @@ export function onDirective(
   { after, epoch = 0, onGap = () => undefined }: DirectiveOptions = {},
 ): () => void {
   let highest = epoch;
-  return hub.readerOf(coordinatorTarget(room, role).workflowId).listen(
+  return connection.readerOf(coordinatorTarget(room, role).workflowId).listen(
     {
       agent,
       onGap,
@@ -124,7 +124,7 @@ export function onDirective(
 
 /** One agent that stands for one role. */
 class Candidate {
-  readonly #hub: ElectionHub;
+  readonly #connection: ElectionConnection;
   readonly #agent: string;
   readonly #room: string;
   readonly #role: string;
@@ -138,14 +138,14 @@ class Candidate {
   #news = new AbortController();
 
   constructor(
-    hub: ElectionHub,
+    connection: ElectionConnection,
     agent: string,
     room: string,
     role: string,
     run: (leadership: Leadership) => Promise<void>,
     { signal = new AbortController().signal, heartbeatSeconds }: CoordinateOptions,
   ) {
-    this.#hub = hub;
+    this.#connection = connection;
     this.#agent = agent;
     this.#room = room;
     this.#role = role;
@@ -158,7 +158,7 @@ class Candidate {
     let standing = await this.#join();
     if (!standing) return;
     const { heartbeat_seconds: heartbeatSeconds } = standing;
-    const stop = this.#hub.readerOf(coordinatorTarget(this.#room, this.#role).workflowId).listen({
+    const stop = this.#connection.readerOf(coordinatorTarget(this.#room, this.#role).workflowId).listen({
       agent: this.#agent,
       onEvent: ({ envelope }) => this.#hear(envelope),
       // Elections may have been missed: joining again tells.
@@ -260,7 +260,7 @@ class Candidate {
   async #say(type: CoordinatorMessage['type'], fields: object, end?: AbortSignal): Promise<readonly Envelope[]> {
     const schema: z.ZodType<CoordinatorMessage> = coordinatorMessages[type];
     const message = compose(schema, this.#agent, { type, role: this.#role, ...fields });
-    return await this.#hub.send(coordinatorTarget(this.#room, this.#role), message, end);
+    return await this.#connection.send(coordinatorTarget(this.#room, this.#role), message, end);
   }
 }
 

@@ -2,7 +2,7 @@ import type { LogEvent } from '../../envelope/calls.ts';
 import type { Base, Envelope } from '../../envelope/envelope.ts';
 import { Host } from '../../host/host.ts';
 import { coordinatorElection } from '../../protocols/election/protocol.ts';
-import { coordinate, type ElectionHub, type Leadership } from './coordinate.ts';
+import { coordinate, type ElectionConnection, type Leadership } from './coordinate.ts';
 import type { Listener } from '../connection/reader.ts';
 
 export const HEARTBEAT_SECONDS = 10;
@@ -10,7 +10,7 @@ export const HEARTBEAT_SECONDS = 10;
 export const WAY_MS = 5;
 
 /** An election in this process; what an agent that is cut off says waits, and it hears nothing. */
-export class LocalHub implements ElectionHub {
+export class LocalConnection implements ElectionConnection {
   readonly said: Base[] = [];
   readonly log: LogEvent[] = [];
   readonly #host = new Host(coordinatorElection, {
@@ -70,7 +70,7 @@ export class LocalHub implements ElectionHub {
 }
 
 /** What a candidate was given, epoch by epoch; each `run` lasts until its signal fires or `finish` is called. */
-export function candidate(hub: LocalHub, agent: string, heartbeatSeconds: number = HEARTBEAT_SECONDS) {
+export function candidate(connection: LocalConnection, agent: string, heartbeatSeconds: number = HEARTBEAT_SECONDS) {
   const led: Leadership[] = [];
   const stop = new AbortController();
   let finish: (error?: Error) => void = () => undefined;
@@ -82,7 +82,7 @@ export function candidate(hub: LocalHub, agent: string, heartbeatSeconds: number
     });
   };
   const options = { heartbeatSeconds, signal: stop.signal };
-  const ended = coordinate(hub, agent, 'lab', 'main', run, options);
+  const ended = coordinate(connection, agent, 'lab', 'main', run, options);
   const failed = ended.then(
     () => undefined,
     (error: unknown) => error,

@@ -1,5 +1,5 @@
 import type { Envelope } from '../../envelope/envelope.ts';
-import { reasonOf } from '../connection/channel.ts';
+import { reasonOf } from '../messages/answers.ts';
 import { z } from 'zod';
 import { jittered, MAX_TIMER_MS } from '../timing/timing.ts';
 

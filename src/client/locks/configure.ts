@@ -3,9 +3,9 @@ import { configSet } from '../../envelope/calls.ts';
 import { lockConfig } from '../../envelope/lock.ts';
 import { SynodError } from '../../envelope/refusal.ts';
 import { lockManagerId } from '../../envelope/shards.ts';
-import { accepted } from '../connection/channel.ts';
+import { accepted } from '../messages/answers.ts';
 import { compose } from '../messages/compose.ts';
-import type { Hub } from '../connection/sharedConnection.ts';
+import type { SharedConnection } from '../connection/sharedConnection.ts';
 import type { Keys } from '../messages/options.ts';
 import { locksTarget } from '../messages/targets.ts';
 import { forgetLocks } from './shards.ts';
@@ -40,7 +40,7 @@ const shown = z.object({ config: z.looseObject(lockConfig.shape) });
 
 /** Behind `room.configureLocks`. */
 export async function configureLocks(
-  hub: Hub,
+  connection: SharedConnection,
   operator: string,
   room: string,
   { permits, rollbackSeconds, shards, maxWaits }: LockConfig,
@@ -48,20 +48,20 @@ export async function configureLocks(
   const config = parsed({ permits, rollback_seconds: rollbackSeconds, shards, max_waits: maxWaits });
   const { shards: wanted, ...changes } = config;
   const message = () => compose(configSet, operator, { type: 'config.set', config: changes });
-  const standing = await configOf(hub, room);
+  const standing = await configOf(connection, room);
   if (standing) sameShards(room, wanted, standing);
-  accepted(await hub.send(locksTarget(room, undefined, config), message()));
-  const configured = (await configOf(hub, room)) ?? config;
+  accepted(await connection.send(locksTarget(room, undefined, config), message()));
+  const configured = (await configOf(connection, room)) ?? config;
   // Another may have started them meanwhile.
   sameShards(room, wanted, configured);
   const count = configured.shards ?? 1;
   if (count > 1) {
     const all = Array.from({ length: count }, async (_, shard) =>
-      accepted(await hub.send(locksTarget(room, shard, configured), message())),
+      accepted(await connection.send(locksTarget(room, shard, configured), message())),
     );
     await Promise.all(all);
   }
-  forgetLocks(hub, room);
+  forgetLocks(connection, room);
   return configured;
 }
 
@@ -76,8 +76,8 @@ function parsed(config: { [key: string]: unknown }): ConfiguredLocks {
   );
 }
 
-async function configOf(hub: Hub, room: string): Promise<ConfiguredLocks | undefined> {
-  const view = await hub.view(lockManagerId(room));
+async function configOf(connection: SharedConnection, room: string): Promise<ConfiguredLocks | undefined> {
+  const view = await connection.view(lockManagerId(room));
   return view && shown.parse(view).config;
 }
 

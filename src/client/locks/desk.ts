@@ -1,6 +1,6 @@
 import type { LogEvent } from '../../envelope/calls.ts';
 import type { Envelope } from '../../envelope/envelope.ts';
-import type { Hub } from '../connection/sharedConnection.ts';
+import type { SharedConnection } from '../connection/sharedConnection.ts';
 
 /** A reader is kept for so long after it was needed last: who has waited for a lock often waits again. */
 const LINGER_MS = 10_000;
@@ -20,9 +20,9 @@ interface Ear {
 
 /** Hears for all agents of a process what a lock manager says to them, and hands it to whoever waits for that lock. */
 export class Desk {
-  static readonly #desks = new WeakMap<Hub, Map<string, Desk>>();
+  static readonly #desks = new WeakMap<SharedConnection, Map<string, Desk>>();
 
-  readonly #hub: Hub;
+  readonly #connection: SharedConnection;
   readonly #workflowId: string;
   readonly #ears = new Map<string, Ear>();
   readonly #waiting = new Map<string, Set<Hears>>();
@@ -30,15 +30,15 @@ export class Desk {
   /** Called where words may have been missed: each asks again what became of its own. */
   readonly #gaps = new Set<() => void>();
 
-  private constructor(hub: Hub, workflowId: string) {
-    this.#hub = hub;
+  private constructor(connection: SharedConnection, workflowId: string) {
+    this.#connection = connection;
     this.#workflowId = workflowId;
   }
 
-  static of(hub: Hub, workflowId: string): Desk {
-    const desks = Desk.#desks.get(hub) ?? new Map<string, Desk>();
-    Desk.#desks.set(hub, desks);
-    const desk = desks.get(workflowId) ?? new Desk(hub, workflowId);
+  static of(connection: SharedConnection, workflowId: string): Desk {
+    const desks = Desk.#desks.get(connection) ?? new Map<string, Desk>();
+    Desk.#desks.set(connection, desks);
+    const desk = desks.get(workflowId) ?? new Desk(connection, workflowId);
     desks.set(workflowId, desk);
     return desk;
   }
@@ -73,7 +73,7 @@ export class Desk {
   }
 
   #listen(agent: string, after: number): Ear {
-    const reader = this.#hub.readerOf(this.#workflowId);
+    const reader = this.#connection.readerOf(this.#workflowId);
     const stop = reader.listen(
       { agent, types: WORDS, onEvent: (event) => this.#heard(event), onGap: () => this.#gaps.forEach((ask) => ask()) },
       after,

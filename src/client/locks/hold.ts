@@ -2,7 +2,7 @@ import type { Envelope } from '../../envelope/envelope.ts';
 import { lockMessages, type LockType } from '../../envelope/lock.ts';
 import { compose } from '../messages/compose.ts';
 import type { Target } from '../../envelope/address.ts';
-import type { Hub } from '../connection/sharedConnection.ts';
+import type { SharedConnection } from '../connection/sharedConnection.ts';
 import { Lease } from '../leases/lease.ts';
 import { parting } from '../timing/timing.ts';
 import { Desk } from './desk.ts';
@@ -39,20 +39,27 @@ export interface Grant extends Wanted {
  * share one lock, which is released when the last of them ends.
  */
 export class Hold {
-  static readonly #all = new WeakMap<Hub, Map<string, Hold>>();
+  static readonly #all = new WeakMap<SharedConnection, Map<string, Hold>>();
 
   readonly grant: Grant;
   readonly agent: string;
   readonly target: Target;
-  readonly #hub: Hub;
+  readonly #connection: SharedConnection;
   readonly #lease: Lease;
   readonly #key: string;
   #users = 0;
   #deaf: (() => void) | undefined;
   readonly #listening: NodeJS.Timeout;
 
-  private constructor(hub: Hub, agent: string, target: Target, grant: Grant, askedAt: number, waited: boolean) {
-    this.#hub = hub;
+  private constructor(
+    connection: SharedConnection,
+    agent: string,
+    target: Target,
+    grant: Grant,
+    askedAt: number,
+    waited: boolean,
+  ) {
+    this.#connection = connection;
     this.agent = agent;
     this.target = target;
     this.grant = grant;
@@ -76,20 +83,33 @@ export class Hold {
    * @param askedAt `performance.now()` when the lease began at the earliest.
    * @param waited it was granted at some time before it was heard of.
    */
-  static begin(hub: Hub, agent: string, target: Target, grant: Grant, askedAt: number, waited: boolean): Hold {
-    const all = Hold.#all.get(hub) ?? new Map<string, Hold>();
-    Hold.#all.set(hub, all);
+  static begin(
+    connection: SharedConnection,
+    agent: string,
+    target: Target,
+    grant: Grant,
+    askedAt: number,
+    waited: boolean,
+  ): Hold {
+    const all = Hold.#all.get(connection) ?? new Map<string, Hold>();
+    Hold.#all.set(connection, all);
     const known = all.get(Hold.#keyOf(agent, target, grant.lockId));
-    const hold = known && !known.lost ? known : new Hold(hub, agent, target, grant, askedAt, waited);
+    const hold = known && !known.lost ? known : new Hold(connection, agent, target, grant, askedAt, waited);
     hold.#users += 1;
     all.set(hold.#key, hold);
     return hold;
   }
 
   /** The locks that were given up are lost to whoever holds them here. */
-  static giveUp(hub: Hub, agent: string, target: Target, lockIds: readonly string[], reason: string): void {
+  static giveUp(
+    connection: SharedConnection,
+    agent: string,
+    target: Target,
+    lockIds: readonly string[],
+    reason: string,
+  ): void {
     for (const lockId of lockIds) {
-      const hold = Hold.#all.get(hub)?.get(Hold.#keyOf(agent, target, lockId));
+      const hold = Hold.#all.get(connection)?.get(Hold.#keyOf(agent, target, lockId));
       if (hold) hold.#lease.lose(reason);
     }
   }
@@ -118,7 +138,7 @@ export class Hold {
   async leave(): Promise<void> {
     this.#users -= 1;
     if (this.#users > 0) return;
-    const all = Hold.#all.get(this.#hub);
+    const all = Hold.#all.get(this.#connection);
     if (all?.get(this.#key) === this) all.delete(this.#key);
     clearTimeout(this.#listening);
     this.#deaf?.();
@@ -130,9 +150,11 @@ export class Hold {
       lock_id: this.grant.lockId,
     });
     // A server that is away must not hold up what is done: the lease ends by itself.
-    await parting(AbortSignal.abort(), async (end) => await this.#hub.send(this.target, message, end), leftMs).catch(
-      warn,
-    );
+    await parting(
+      AbortSignal.abort(),
+      async (end) => await this.#connection.send(this.target, message, end),
+      leftMs,
+    ).catch(warn);
   }
 
   async #renew(): Promise<readonly Envelope[]> {
@@ -141,7 +163,7 @@ export class Hold {
       lock_id: this.grant.lockId,
       lease_seconds: this.grant.leaseSeconds,
     });
-    return await this.#hub.send(this.target, message);
+    return await this.#connection.send(this.target, message);
   }
 
   #listen(): void {
@@ -152,7 +174,13 @@ export class Hold {
           typeof reason === 'string' ? `the lock was released by force: ${reason}` : 'the lock has expired',
         );
     };
-    this.#deaf = Desk.of(this.#hub, this.target.workflowId).hear(this.agent, lockId, seq, onWord, () => undefined);
+    this.#deaf = Desk.of(this.#connection, this.target.workflowId).hear(
+      this.agent,
+      lockId,
+      seq,
+      onWord,
+      () => undefined,
+    );
   }
 }
 

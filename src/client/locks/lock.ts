@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { LockType } from '../../envelope/lock.ts';
 import { SynodError } from '../../envelope/refusal.ts';
 import type { Target } from '../../envelope/address.ts';
-import type { Hub } from '../connection/sharedConnection.ts';
+import type { SharedConnection } from '../connection/sharedConnection.ts';
 import type { Keys } from '../messages/options.ts';
 import { jittered, pause, unlessAborted } from '../timing/timing.ts';
 import { Hold, type Wanted } from './hold.ts';
@@ -76,7 +76,7 @@ const enclosing = new AsyncLocalStorage<readonly Frame[]>();
 
 /** Holds locks while a body runs. See `Room.lock`. */
 export async function lock<Resource extends string, Result>(
-  hub: Hub,
+  connection: SharedConnection,
   agent: string,
   room: string,
   resources: readonly Resource[],
@@ -86,11 +86,11 @@ export async function lock<Resource extends string, Result>(
   const frames = enclosing.getStore() ?? [];
   let wanted: Wanted = { resources: [...new Set<string>(resources)].sort(), type: options.type };
   for (let retry = 0; ; retry++) {
-    const target = await unlessAborted(lockTarget(hub, room, wanted.resources), options.signal);
+    const target = await unlessAborted(lockTarget(connection, room, wanted.resources), options.signal);
     const own = frames.find(({ hold }) => hold.covers(agent, target, wanted));
     if (own) return await body(given(own.hold, resources));
-    const hold = await acquire(hub, agent, target, wanted, options, frames).catch((error: unknown) => {
-      if (error instanceof SynodError) forgetLocks(hub, room);
+    const hold = await acquire(connection, agent, target, wanted, options, frames).catch((error: unknown) => {
+      if (error instanceof SynodError) forgetLocks(connection, room);
       throw error;
     });
     const frame: Frame = { hold, wanted: undefined, pauseMs: 0 };
@@ -117,7 +117,7 @@ function given<Resource extends string>({ grant, signal }: Hold, resources: read
 
 /** Asks until it is granted or denied for good. */
 async function acquire(
-  hub: Hub,
+  connection: SharedConnection,
   agent: string,
   target: Target,
   wanted: Wanted,
@@ -126,11 +126,11 @@ async function acquire(
 ): Promise<Hold> {
   const { signal = new AbortController().signal } = options;
   for (;;) {
-    const answer = await request(hub, agent, target, wanted, options, signal);
+    const answer = await request(connection, agent, target, wanted, options, signal);
     if (answer instanceof Hold) return answer;
     const denial = new LockDenied(wanted, answer);
     if (answer.reason !== 'timeout') throw denial;
-    Hold.giveUp(hub, agent, target, answer.released, `given up: ${denial.message}`);
+    Hold.giveUp(connection, agent, target, answer.released, `given up: ${denial.message}`);
     const pauseMs = jittered(answer.retry_after_seconds * 1000);
     const lost = frames.filter(({ hold }) => hold.agent === agent && answer.released.includes(hold.grant.lockId));
     const [outermost] = lost;

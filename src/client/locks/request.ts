@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { Envelope } from '../../envelope/envelope.ts';
 import { lockMessages, type LockType } from '../../envelope/lock.ts';
-import { asError } from '../connection/channel.ts';
+import { asError } from '../messages/answers.ts';
 import type { Target } from '../../envelope/address.ts';
 import { compose } from '../messages/compose.ts';
-import type { Hub } from '../connection/sharedConnection.ts';
+import type { SharedConnection } from '../connection/sharedConnection.ts';
 import { jittered, parting, pause } from '../timing/timing.ts';
 import { Desk } from './desk.ts';
 import { Hold, type Wanted } from './hold.ts';
@@ -44,7 +44,7 @@ export interface RequestOptions {
 
 /** Asks for locks once, and waits for the answer. A wait that is broken off by `signal` is cancelled, and throws its reason; that takes seconds at most, also where the server is away. */
 export async function request(
-  hub: Hub,
+  connection: SharedConnection,
   agent: string,
   target: Target,
   wanted: Wanted,
@@ -63,7 +63,7 @@ export async function request(
     scope: options.scope,
   });
   const ask = async () => {
-    const answers = await parting(signal, async (end) => await hub.send(target, message, end));
+    const answers = await parting(signal, async (end) => await connection.send(target, message, end));
     if (!answers) throw signal.reason;
     return answers;
   };
@@ -72,27 +72,27 @@ export async function request(
   const now = over(first);
   const waiting = queued.safeParse(first[0]);
   if (!now && !waiting.success) throw refusedAs(first[0]);
-  const answer = now ?? (await ended(hub, agent, target, waiting.data, ask, signal));
+  const answer = now ?? (await ended(connection, agent, target, waiting.data, ask, signal));
   if (!answer) {
     // Whatever has been granted meanwhile is released by it.
-    await parting(signal, async (end) => await hub.send(target, cancel, end));
+    await parting(signal, async (end) => await connection.send(target, cancel, end));
     throw signal.reason;
   }
   const denial = denied.safeParse(answer);
   if (denial.success) return denial.data;
   const grant = granted.safeParse(answer);
   // Granted and already lost again: a slow reader asks anew.
-  if (!grant.success) return await request(hub, agent, target, wanted, options, signal);
+  if (!grant.success) return await request(connection, agent, target, wanted, options, signal);
   const tokenless = wanted.resources.find((resource) => !Object.hasOwn(grant.data.tokens, resource));
   if (tokenless !== undefined) throw new Error(`the grant ${grant.data.lock_id} has no token of ${tokenless}`);
   const { lock_id: lockId, tokens, lease_seconds: leaseSeconds, seq = 0 } = grant.data;
   const began = now ? askedAt : performance.now();
-  return Hold.begin(hub, agent, target, { ...wanted, lockId, tokens, leaseSeconds, seq }, began, !now);
+  return Hold.begin(connection, agent, target, { ...wanted, lockId, tokens, leaseSeconds, seq }, began, !now);
 }
 
 /** The word that ended a wait; undefined where the signal did. */
 async function ended(
-  hub: Hub,
+  connection: SharedConnection,
   agent: string,
   target: Target,
   waiting: z.infer<typeof queued> | undefined,
@@ -102,7 +102,7 @@ async function ended(
   if (!waiting) return undefined;
   let found: Envelope | undefined;
   let wake = new AbortController();
-  const leave = Desk.of(hub, target.workflowId).hear(
+  const leave = Desk.of(connection, target.workflowId).hear(
     agent,
     waiting.lock_id,
     waiting.seq ?? 0,

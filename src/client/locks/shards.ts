@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { json, type Json } from '../../envelope/fields.ts';
 import { SynodError } from '../../envelope/refusal.ts';
 import { lockManagerId, shardOf } from '../../envelope/shards.ts';
-import type { Hub } from '../connection/sharedConnection.ts';
+import type { SharedConnection } from '../connection/sharedConnection.ts';
 import { locksTarget } from '../messages/targets.ts';
 import type { Target } from '../../envelope/address.ts';
 
@@ -12,14 +12,18 @@ const shown = z.object({ config: z.record(z.string(), json) });
 const shards = z.number().int().min(1);
 
 /** How the locks of each room are configured, asked once they are started: from then on the number of shards is fixed. */
-const known = new WeakMap<Hub, Map<string, Promise<Config | undefined>>>();
+const known = new WeakMap<SharedConnection, Map<string, Promise<Config | undefined>>>();
 
 /**
  * Where a request for some resources goes: the room's lock manager, or the shard that they share.
  * @throws SynodError `invalid_envelope` where they do not share one.
  */
-export async function lockTarget(hub: Hub, room: string, resources: readonly string[]): Promise<Target> {
-  const config = await configOf(hub, room);
+export async function lockTarget(
+  connection: SharedConnection,
+  room: string,
+  resources: readonly string[],
+): Promise<Target> {
+  const config = await configOf(connection, room);
   const count = countOf(config);
   if (count === 1) return locksTarget(room);
   const [shard = 0, ...others] = new Set(resources.map((resource) => shardOf(resource, count)));
@@ -32,8 +36,8 @@ export async function lockTarget(hub: Hub, room: string, resources: readonly str
 }
 
 /** Over how many lock managers a room's locks are spread. */
-export async function shardCount(hub: Hub, room: string): Promise<number> {
-  return countOf(await configOf(hub, room));
+export async function shardCount(connection: SharedConnection, room: string): Promise<number> {
+  return countOf(await configOf(connection, room));
 }
 
 function countOf(config: Config): number {
@@ -41,14 +45,14 @@ function countOf(config: Config): number {
 }
 
 /** What was known of a room's locks may be old. */
-export function forgetLocks(hub: Hub, room: string): void {
-  known.get(hub)?.delete(room);
+export function forgetLocks(connection: SharedConnection, room: string): void {
+  known.get(connection)?.delete(room);
 }
 
-async function configOf(hub: Hub, room: string): Promise<Config> {
-  const rooms = known.get(hub) ?? new Map<string, Promise<Config | undefined>>();
-  known.set(hub, rooms);
-  const asked = rooms.get(room) ?? ask(hub, room);
+async function configOf(connection: SharedConnection, room: string): Promise<Config> {
+  const rooms = known.get(connection) ?? new Map<string, Promise<Config | undefined>>();
+  known.set(connection, rooms);
+  const asked = rooms.get(room) ?? ask(connection, room);
   rooms.set(room, asked);
   let config: Config | undefined;
   try {
@@ -60,7 +64,7 @@ async function configOf(hub: Hub, room: string): Promise<Config> {
   }
 }
 
-async function ask(hub: Hub, room: string): Promise<Config | undefined> {
-  const view = await hub.view(lockManagerId(room));
+async function ask(connection: SharedConnection, room: string): Promise<Config | undefined> {
+  const view = await connection.view(lockManagerId(room));
   return view && shown.parse(view).config;
 }

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import type { Envelope } from '../../envelope/envelope.ts';
 import { lockMessages } from '../../envelope/lock.ts';
 import { lockManagerId, shardOfLock } from '../../envelope/shards.ts';
-import { accepted } from '../connection/channel.ts';
+import { accepted } from '../messages/answers.ts';
 import { compose } from '../messages/compose.ts';
-import type { Hub } from '../connection/sharedConnection.ts';
+import type { SharedConnection } from '../connection/sharedConnection.ts';
 import { locksTarget } from '../messages/targets.ts';
 
 const lock = z.object({ lock_id: z.string(), lock_type: z.string(), since: z.string() });
@@ -43,9 +43,9 @@ export interface Standing {
 }
 
 /** Reads the locks of a room, over all its shards. */
-export async function standingOf(hub: Hub, room: string): Promise<Standing> {
+export async function standingOf(connection: SharedConnection, room: string): Promise<Standing> {
   const view = async (shard?: number) => {
-    const found = await hub.view(lockManagerId(room, shard));
+    const found = await connection.view(lockManagerId(room, shard));
     return found && shown.parse(found);
   };
   const base = await view();
@@ -64,7 +64,7 @@ export async function standingOf(hub: Hub, room: string): Promise<Standing> {
  * @throws SynodError `unauthorized`, `not_holder` or what else the lock manager says.
  */
 export async function forceRelease(
-  hub: Hub,
+  connection: SharedConnection,
   room: string,
   operator: string,
   { lock_id, reason, id }: { lock_id: string; reason: string; id?: string },
@@ -75,7 +75,7 @@ export async function forceRelease(
     reason,
     id,
   });
-  return accepted(await hub.send(locksTarget(room, shardOfLock(lock_id)), message));
+  return accepted(await connection.send(locksTarget(room, shardOfLock(lock_id)), message));
 }
 
 /** What stands about a resource in one line, its parts apart by tabs; the last of them the ids by which its locks are released. */

@@ -1,7 +1,7 @@
 import type { Target } from '../../envelope/address.ts';
 import { envelopeLike, type Envelope } from '../../envelope/envelope.ts';
 import { SynodError } from '../../envelope/refusal.ts';
-import type { Hub } from '../connection/sharedConnection.ts';
+import type { SharedConnection } from '../connection/sharedConnection.ts';
 import { barrierTarget, proposalTarget, roomTarget, taskTarget } from './targets.ts';
 import { jittered, pause } from '../timing/timing.ts';
 
@@ -34,10 +34,15 @@ export function barrierEnding(room: string, name: string): Ending {
 }
 
 /** Waits for an end: by the room's log, and now and then by asking what is to end itself. */
-export async function outcomeOf(hub: Hub, agent: string, ending: Ending, signal?: AbortSignal): Promise<Envelope> {
+export async function outcomeOf(
+  connection: SharedConnection,
+  agent: string,
+  ending: Ending,
+  signal?: AbortSignal,
+): Promise<Envelope> {
   let found: Envelope | undefined;
   let wake = new AbortController();
-  const stop = hub.readerOf(roomTarget(ending.target.room).workflowId).listen({
+  const stop = connection.readerOf(roomTarget(ending.target.room).workflowId).listen({
     agent,
     onEvent: ({ envelope }) => {
       if (!ending.types.has(envelope.type) || envelope[ending.field] !== ending.name) return;
@@ -52,7 +57,7 @@ export async function outcomeOf(hub: Hub, agent: string, ending: Ending, signal?
       await pause(jittered(ASK_INTERVAL_MS), signal ? AbortSignal.any([signal, wake.signal]) : wake.signal);
       signal?.throwIfAborted();
       wake = new AbortController();
-      found ??= await askItself(hub, ending, signal);
+      found ??= await askItself(connection, ending, signal);
     }
     return found;
   } finally {
@@ -61,9 +66,13 @@ export async function outcomeOf(hub: Hub, agent: string, ending: Ending, signal?
 }
 
 /** The end as its own view tells it, whole; undefined where it has not come. */
-export async function askItself(hub: Hub, ending: Ending, signal?: AbortSignal): Promise<Envelope | undefined> {
+export async function askItself(
+  connection: SharedConnection,
+  ending: Ending,
+  signal?: AbortSignal,
+): Promise<Envelope | undefined> {
   const { room, workflowId } = ending.target;
-  const view = await hub.view(workflowId, undefined, signal);
+  const view = await connection.view(workflowId, undefined, signal);
   if (!view) throw new SynodError('unknown', `there is no ${ending.what} in room ${room} any more`);
   return envelopeLike.safeParse(view['outcome']).data;
 }

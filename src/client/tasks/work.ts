@@ -2,11 +2,11 @@ import { z } from 'zod';
 import type { Envelope } from '../../envelope/envelope.ts';
 import { json, type Json } from '../../envelope/fields.ts';
 import { taskMessages, type TaskMessage } from '../../envelope/task.ts';
-import { reasonOf } from '../connection/channel.ts';
+import { reasonOf } from '../messages/answers.ts';
 import { Candidates, type Candidate } from './candidates.ts';
 import { compose } from '../messages/compose.ts';
 import { TaskFailure, type Handler, type WorkOptions, type WorkReport } from './handler.ts';
-import type { Hub } from '../connection/sharedConnection.ts';
+import type { SharedConnection } from '../connection/sharedConnection.ts';
 import { Lease } from '../leases/lease.ts';
 import { Pausing } from './pausing.ts';
 import { roomTarget, taskTarget } from '../messages/targets.ts';
@@ -23,7 +23,7 @@ const details = z.object({ title: z.string(), input: json.optional(), omitted: z
 
 /** The worker loop behind `agent.work`. */
 export async function work(
-  hub: Hub,
+  connection: SharedConnection,
   agent: string,
   room: string,
   handler: Handler,
@@ -36,13 +36,13 @@ export async function work(
   const { workflowId } = roomTarget(room);
   const board = async () => {
     try {
-      await candidates.refresh(async (query) => await pausing.look(() => hub.view(workflowId, query, signal)));
+      await candidates.refresh(async (query) => await pausing.look(() => connection.view(workflowId, query, signal)));
     } catch (error) {
       // What is stopped is told nothing any more.
       if (!signal.aborted) warn(error);
     }
   };
-  const stop = hub.readerOf(workflowId).listen({
+  const stop = connection.readerOf(workflowId).listen({
     agent,
     onEvent: (event) => {
       pausing.note(event);
@@ -55,7 +55,7 @@ export async function work(
   try {
     await Promise.all(
       Array.from({ length: concurrency }, () =>
-        loop({ hub, agent, room, handler, options, candidates, pausing, leases, signal, board }),
+        loop({ connection, agent, room, handler, options, candidates, pausing, leases, signal, board }),
       ),
     );
   } finally {
@@ -64,7 +64,7 @@ export async function work(
 }
 
 interface Loop {
-  readonly hub: Hub;
+  readonly connection: SharedConnection;
   readonly agent: string;
   readonly room: string;
   readonly handler: Handler;
@@ -92,7 +92,7 @@ async function loop(context: Loop): Promise<void> {
 
 /** Claims a candidate and does it; stands down where another was first. */
 async function attempt(context: Loop, candidate: Candidate): Promise<void> {
-  const { hub, agent, room, options, candidates, pausing, signal } = context;
+  const { connection, agent, room, options, candidates, pausing, signal } = context;
   const jitterMs = Math.random() * (options.claimJitterSeconds ?? DEFAULT_JITTER_SECONDS) * 1000;
   const unwatch = candidates.watch(candidate);
   const waited = await pause(jitterMs, AbortSignal.any([signal, candidate.gone.signal]));
@@ -106,14 +106,14 @@ async function attempt(context: Loop, candidate: Candidate): Promise<void> {
     task_id: candidate.task_id,
     lease_seconds: options.leaseSeconds,
   });
-  const answers = await parting(signal, async (end) => await hub.send(target, claim, end));
+  const answers = await parting(signal, async (end) => await connection.send(target, claim, end));
   // The ack is always the first reply; whatever else comes first says that somebody else was.
   const won = ack.safeParse(answers?.[0]);
   if (won.success) await hold(context, candidate, won.data, askedAt);
 }
 
 async function hold(context: Loop, candidate: Candidate, won: z.infer<typeof ack>, askedAt: number): Promise<void> {
-  const { hub, agent, room, options, leases, signal } = context;
+  const { connection, agent, room, options, leases, signal } = context;
   const { task_id } = candidate;
   const token = won.attempt;
   const send = async (
@@ -123,7 +123,7 @@ async function hold(context: Loop, candidate: Candidate, won: z.infer<typeof ack
   ): Promise<readonly Envelope[]> => {
     const schema: z.ZodType<TaskMessage> = taskMessages[type];
     const message = compose(schema, agent, { type, task_id, attempt: token, ...fields });
-    return await hub.send(taskTarget(room, task_id), message, end);
+    return await connection.send(taskTarget(room, task_id), message, end);
   };
   const lease = new Lease(won.lease_seconds, askedAt, () =>
     send('task.renew', { lease_seconds: options.leaseSeconds }),
@@ -164,14 +164,14 @@ const UNBEGUN: Ended = { kind: 'failed', reason: 'the worker was stopped before 
 
 /** Runs the handler; whatever it does, it comes to an end. */
 async function run(
-  { hub, room, handler, signal }: Loop,
+  { connection, room, handler, signal }: Loop,
   candidate: Candidate,
   lease: Lease,
   token: number,
 ): Promise<Ended> {
   try {
     const { task_id } = candidate;
-    const task = await describe(hub, room, candidate, lease.signal);
+    const task = await describe(connection, room, candidate, lease.signal);
     const result = await handler({
       room,
       task_id,
@@ -224,14 +224,14 @@ function resultFault(result: unknown): string | undefined {
 
 /** What is to be done: from the announcement, or from the task itself. */
 async function describe(
-  hub: Hub,
+  connection: SharedConnection,
   room: string,
   candidate: Candidate,
   signal: AbortSignal,
 ): Promise<z.infer<typeof details>> {
   const announced = details.safeParse(candidate.announcement);
   if (announced.success && !announced.data.omitted) return announced.data;
-  return details.parse(await hub.view(taskTarget(room, candidate.task_id).workflowId, undefined, signal));
+  return details.parse(await connection.view(taskTarget(room, candidate.task_id).workflowId, undefined, signal));
 }
 
 function warn(error: unknown): void {
