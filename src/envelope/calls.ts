@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { byName } from './byName.ts';
 import { envelopeLike, message, type Envelope } from './envelope.ts';
 import { agentId, json, roomName, text, whole } from './fields.ts';
 import { MAX_RECEIVE_AGENTS, MAX_RECEIVE_EVENTS, MAX_WAIT_SECONDS } from './limits.ts';
@@ -57,7 +58,7 @@ export const received: z.ZodType<Received> = z.object({
 /** The argument that starts any of the workflows. `state` is set only by continue-as-new. */
 export const startArgs = z.object({
   room: roomName,
-  config: z.record(z.string(), json).optional(),
+  config: byName(json).optional(),
   state: z.unknown().optional(),
 });
 export type StartArgs = z.infer<typeof startArgs>;
@@ -66,5 +67,5 @@ export type StartArgs = z.infer<typeof startArgs>;
 export const maxWaits = whole(1, 1_000);
 
 /** Changes a workflow's configuration: merges by key, null removes. For operators. */
-export const configSet = message('config.set', { config: z.record(z.string(), json) });
+export const configSet = message('config.set', { config: byName(json) });
 export type ConfigSet = z.infer<typeof configSet>;

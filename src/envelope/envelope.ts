@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isSynodId } from './address.ts';
+import { byName } from './byName.ts';
 import { canonicalJson, sha256Hex } from './canonical.ts';
 import { agentId, isJson, json, key, name, text, timestamp, whole, type Json } from './fields.ts';
 import { fitsBytes, MAX_ENVELOPE_BYTES, MAX_JSON_DEPTH } from './limits.ts';
@@ -128,4 +129,4 @@ export const envelopeLike = z.custom<Envelope>(
 /** What another side says are the replies to each of some messages. */
 export const replies = z.array(z.array(envelopeLike));
 /** What another side says is a workflow's public state. */
-export const publicState = z.record(z.string(), json);
+export const publicState = byName(json);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { byName } from './byName.ts';
 import { maxWaits } from './calls.ts';
 import { message } from './envelope.ts';
 import { key, name, priority, seconds, text, whole } from './fields.ts';
@@ -26,8 +27,7 @@ const MAX_PERMITTED = 1_000;
 
 /** What may be configured of a lock manager. `rollback_seconds`: 0 lets the next one in at once. */
 export const lockConfig = z.object({
-  permits: z
-    .record(name, whole(0))
+  permits: byName(whole(0), name)
     .refine((each) => Object.keys(each).length <= MAX_PERMITTED, `must name at most ${MAX_PERMITTED} resources`)
     .optional(),
   /** Default 10. */
@@ -37,6 +37,9 @@ export const lockConfig = z.object({
   /** Default 3. */
   max_waits: maxWaits.optional(),
 });
+
+/** The fencing token of each resource of a grant. */
+export const tokensByResource = byName(whole(1));
 
 const lease = seconds({ max: MAX_LOCK_LEASE_SECONDS });
 

@@ -1,6 +1,7 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { HUB_PATHS } from '../client/transport/hubTransport.ts';
+import { byName } from '../envelope/byName.ts';
 import { receiveArgs } from '../envelope/calls.ts';
 import { agentId, json, key } from '../envelope/fields.ts';
 import { MAX_REQUEST_ENVELOPES } from '../envelope/limits.ts';
@@ -19,8 +20,7 @@ export const requestCall = z.object({
     .array(z.looseObject({ type: z.string(), id: key, from: agentId, ts: z.string() }))
     .min(1)
     .max(MAX_REQUEST_ENVELOPES),
-  config: z
-    .record(z.string(), json)
+  config: byName(json)
     .optional()
     .describe('What a workflow is started with that is not there yet; only with a token of a hub.'),
 });
@@ -28,7 +28,7 @@ export const receiveCall = z.object({ workflow_id: workflowId, ...receiveArgs.sh
 export const streamCall = receiveCall.pick({ workflow_id: true, reader: true, agents: true, after: true });
 export const viewCall = z.object({
   workflow_id: workflowId,
-  query: z.record(z.string(), json).optional().describe('What of it; absent: the whole of it.'),
+  query: byName(json).optional().describe('What of it; absent: the whole of it.'),
 });
 
 const REPLIES = z.object({ replies: z.array(z.array(reply)).describe('To each message, in order.') });

@@ -1,3 +1,4 @@
+import { valueOf, type ByName } from '../envelope/byName.ts';
 import type { LogEvent } from '../envelope/calls.ts';
 import { SYNOD, type Envelope } from '../envelope/envelope.ts';
 import { formatTimestamp } from '../envelope/fields.ts';
@@ -8,7 +9,7 @@ import type { Urgent } from '../protocols/protocol.ts';
 interface Digest {
   readonly from_seq: number;
   readonly to_seq: number;
-  readonly counts: { readonly [type: string]: number };
+  readonly counts: Readonly<ByName<number>>;
 }
 
 export interface MirrorSnapshot {
@@ -73,7 +74,7 @@ export class Mirror {
 
 function grown(digest: Digest | undefined, { seq, envelope }: LogEvent): Digest {
   const counts = digest?.counts ?? {};
-  const count = Object.hasOwn(counts, envelope.type) ? (counts[envelope.type] ?? 0) : 0;
+  const count = valueOf(counts, envelope.type) ?? 0;
   return {
     from_seq: Math.min(digest?.from_seq ?? seq, seq),
     to_seq: Math.max(digest?.to_seq ?? seq, seq),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { byName } from '../envelope/byName.ts';
 import type { Envelope } from '../envelope/envelope.ts';
 import { json } from '../envelope/fields.ts';
 import type { Verdict } from '../protocols/protocol.ts';
@@ -11,7 +12,7 @@ const event = z.object({ seq: z.number(), envelope });
 const verdict = z.custom<Verdict>((value) => Array.isArray(value) && typeof value[0] === 'string');
 const memos = z.array(z.tuple([z.string(), z.string(), verdict, z.number(), z.number()]));
 
-const effect = z.object({ key: z.string(), name: z.enum(['escalate', 'rollback']), input: z.record(z.string(), json) });
+const effect = z.object({ key: z.string(), name: z.enum(['escalate', 'rollback']), input: byName(json) });
 /** An effect under its idempotency key. */
 export type PendingEffect = z.infer<typeof effect>;
 
@@ -35,7 +36,7 @@ export function snapshotSchema<S>(state: z.ZodType<S>) {
   return z.object({
     v: z.literal(SNAPSHOT_VERSION),
     started: z.number(),
-    config: z.record(z.string(), json),
+    config: byName(json),
     opened: opening.optional(),
     spoiled: z.boolean(),
     final: z.object({ at: z.number(), outcome: envelope }).optional(),
@@ -52,9 +53,7 @@ export function snapshotSchema<S>(state: z.ZodType<S>) {
     }),
     mirror: z.object({
       pending: z.array(event),
-      digest: z
-        .object({ from_seq: z.number(), to_seq: z.number(), counts: z.record(z.string(), z.number()) })
-        .optional(),
+      digest: z.object({ from_seq: z.number(), to_seq: z.number(), counts: byName(z.number()) }).optional(),
     }),
     effects: z.array(effect),
     counters,

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Target } from '../envelope/address.ts';
 import type { Envelope } from '../envelope/envelope.ts';
 import { parseTimestamp } from '../envelope/fields.ts';
-import { lockMessages } from '../envelope/lock.ts';
+import { lockMessages, tokensByResource } from '../envelope/lock.ts';
 import type { Refusal } from '../envelope/refusal.ts';
 import { refusalIn } from './errors.ts';
 import { inbox } from './inbox.ts';
@@ -15,10 +15,7 @@ const RENEWALS_A_LEASE = 3;
 
 const granted = z.object({
   lock_id: z.string(),
-  // Not a record: a resource may be named as zod's records pass over, such as __proto__.
-  tokens: z.custom<{ readonly [resource: string]: number }>(
-    (value) => typeof value === 'object' && value !== null && Object.values(value).every(Number.isInteger),
-  ),
+  tokens: tokensByResource,
 });
 const lease = z.object({
   lease_seconds: z.number(),

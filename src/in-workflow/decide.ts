@@ -1,13 +1,14 @@
 import * as wf from '@temporalio/workflow';
 import { z } from 'zod';
 import { proposalTarget } from '../client/messages/targets.ts';
+import { byName } from '../envelope/byName.ts';
 import { sha256Hex } from '../envelope/canonical.ts';
 import { decisionMessages } from '../envelope/decision.ts';
 import { open } from './opening.ts';
 import { checkedRoom, compose, lingering } from './send.ts';
 import { speakerOf, type SpeakerOptions } from './speaker.ts';
 
-const counts = z.record(z.string(), z.number());
+const counts = byName(z.number());
 const decision = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('decision.commit'),
@@ -16,7 +17,7 @@ const decision = z.discriminatedUnion('type', [
     /** How many votes each option has. */
     tally: counts.optional(),
     /** Who voted for what; left out where it is too large for an envelope. */
-    votes: z.record(z.string(), z.string()).optional(),
+    votes: byName(z.string()).optional(),
   }),
   z.object({
     type: z.literal('decision.failed'),

@@ -1,5 +1,6 @@
 import * as wf from '@temporalio/workflow';
 import { locksTarget } from '../client/messages/targets.ts';
+import { fromNames, valueOf } from '../envelope/byName.ts';
 import { lockMessages, type LockType } from '../envelope/lock.ts';
 import { refusal } from '../envelope/refusal.ts';
 import { shardOf } from '../envelope/shards.ts';
@@ -164,7 +165,7 @@ function covers({ grant, lost, message, target }: Claim, where: Target, wanted: 
 
 function given<Resource extends string>(claim: Claim, resources: readonly Resource[]): Lock<Resource> {
   const { grant } = claim;
-  const tokens = Object.fromEntries(resources.map((resource) => [resource, grant?.tokens[resource] ?? 0]));
+  const tokens = fromNames(resources.map((resource) => [resource, (grant && valueOf(grant.tokens, resource)) ?? 0]));
   return {
     lockId: grant?.lock_id ?? '',
     tokens: tokens as Lock<Resource>['tokens'],

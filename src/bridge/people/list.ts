@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { byName } from '../../envelope/byName.ts';
 import { OPERATOR_PREFIX, SYNOD } from '../../envelope/envelope.ts';
 import { agentId } from '../../envelope/fields.ts';
 import { explain, parseErrors } from '../../envelope/refusal.ts';
@@ -24,7 +25,7 @@ const person = z.strictObject({
 export type Person = z.infer<typeof person>;
 
 const list = z.strictObject({
-  people: z.record(z.string(), person),
+  people: byName(person),
   /** The agent as which the texts of all others are posted; without it they are not. */
   guests: agent.optional(),
 });

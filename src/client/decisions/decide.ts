@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
+import { byName } from '../../envelope/byName.ts';
 import { decisionMessages } from '../../envelope/decision.ts';
 import type { Envelope } from '../../envelope/envelope.ts';
 import { SynodError } from '../../envelope/refusal.ts';
@@ -61,22 +62,14 @@ export type DecisionResult =
       readonly tally: Tally;
     };
 
-/** An object as it came: zod's records would drop a key that is called __proto__. */
-export function valuesOf<T>(value: z.ZodType<T>): z.ZodType<{ [key: string]: T }> {
-  return z.custom<{ [key: string]: T }>(
-    (raw) =>
-      typeof raw === 'object' && raw !== null && Object.values(raw).every((each) => value.safeParse(each).success),
-  );
-}
-
-const tally = valuesOf(z.number());
+const tally = byName(z.number());
 const result = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('decision.commit'),
     proposal_id: z.string(),
     choice: z.string(),
     tally,
-    votes: valuesOf(z.string()),
+    votes: byName(z.string()),
   }),
   z.object({
     type: z.literal('decision.failed'),

@@ -1,11 +1,11 @@
 import { z } from 'zod';
+import { byName } from '../../envelope/byName.ts';
 import { decisionMessages } from '../../envelope/decision.ts';
 import type { Envelope } from '../../envelope/envelope.ts';
 import type { Json } from '../../envelope/fields.ts';
 import { boardRow } from '../../envelope/room.ts';
 import { accepted } from '../messages/answers.ts';
 import { compose } from '../messages/compose.ts';
-import { valuesOf } from './decide.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
 import type { Keys } from '../messages/options.ts';
 import { proposalTarget, roomTarget } from '../messages/targets.ts';
@@ -48,7 +48,7 @@ const standing = z.object({
   voters: z.array(z.string()),
   quorum: z.number(),
   proposer: z.string(),
-  votes: valuesOf(z.string()),
+  votes: byName(z.string()),
 });
 const boardPage = z.object({ rows: z.array(boardRow), next: z.string().optional() });
 /** A vote that came too late is nobody's fault. */

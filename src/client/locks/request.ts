@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Envelope } from '../../envelope/envelope.ts';
-import { lockMessages, type LockType } from '../../envelope/lock.ts';
+import { lockMessages, tokensByResource, type LockType } from '../../envelope/lock.ts';
 import { asError } from '../messages/answers.ts';
 import type { Target } from '../../envelope/address.ts';
 import { compose } from '../messages/compose.ts';
@@ -16,10 +16,7 @@ const ASK_INTERVAL_MS = 15_000;
 const granted = z.object({
   type: z.literal('lock.granted'),
   lock_id: z.string(),
-  // Not a record: a resource may be named as zod's records pass over, such as __proto__.
-  tokens: z.custom<{ readonly [resource: string]: number }>(
-    (value) => typeof value === 'object' && value !== null && Object.values(value).every(Number.isInteger),
-  ),
+  tokens: tokensByResource,
   lease_seconds: z.number(),
   seq: z.number().optional(),
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { byName } from '../../envelope/byName.ts';
 import { json, type Json } from '../../envelope/fields.ts';
 import { SynodError } from '../../envelope/refusal.ts';
 import { lockManagerId, shardOf } from '../../envelope/shards.ts';
@@ -8,7 +9,7 @@ import type { Target } from '../../envelope/address.ts';
 
 type Config = { readonly [key: string]: Json };
 
-const shown = z.object({ config: z.record(z.string(), json) });
+const shown = z.object({ config: byName(json) });
 const shards = z.number().int().min(1);
 
 /** How the locks of each room are configured, asked once they are started: from then on the number of shards is fixed. */

@@ -1,3 +1,4 @@
+import { fromNames } from '../../envelope/byName.ts';
 import { barrierMessages, MAX_ROSTER, type BarrierMessage, type BarrierOpen } from '../../envelope/barrier.ts';
 import { toMilliseconds } from '../../envelope/fields.ts';
 import { MAX_LISTED_NAMES, utf8Bytes } from '../../envelope/limits.ts';
@@ -95,7 +96,7 @@ function open(message: BarrierOpen, { now }: Context): Decision<BarrierState> {
 
 function withMembers(members: BarrierState['members'], roster: readonly string[]): BarrierState['members'] {
   const known = Object.keys(members).length;
-  return { ...members, ...Object.fromEntries(roster.map((agent, i) => [agent, known + i])) };
+  return { ...members, ...fromNames(roster.map((agent, i) => [agent, known + i])) };
 }
 
 /** A long roster stands in the log as its number. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { byName, valueOf } from '../../envelope/byName.ts';
 
 /** A barrier: who is expected, who came and who left. Times are epoch milliseconds. */
 export const barrierState = z.object({
@@ -14,7 +15,7 @@ export const barrierState = z.object({
     })
     .optional(),
   /** Each member's place in the roster; only ever added to. */
-  members: z.record(z.string(), z.number()),
+  members: byName(z.number()),
   /** The last part of the roster has come. */
   complete: z.boolean(),
   /** Who came, by its place, and who left, by -1 - its place, the first first: only ever appended to. */
@@ -47,7 +48,7 @@ export function rosterSize({ members }: BarrierState): number {
 
 /** A member's place in the roster. */
 export function placeOf({ members }: BarrierState, agent: string): number | undefined {
-  return Object.hasOwn(members, agent) ? members[agent] : undefined;
+  return valueOf(members, agent);
 }
 
 /** How things stood when so many moves had been made and so many members were known; by default now. */

@@ -1,3 +1,4 @@
+import { fromNames, type ByName } from '../../envelope/byName.ts';
 import { formatTimestamp, type Json } from '../../envelope/fields.ts';
 import { MAX_LISTED_NAMES, utf8Bytes } from '../../envelope/limits.ts';
 import type { LockMessage } from '../../envelope/lock.ts';
@@ -18,8 +19,8 @@ export function leaseFields(ms: number, until: number): { lease_seconds: number;
   return { lease_seconds: ms / 1000, lease_expires_at: formatTimestamp(until) };
 }
 
-export function tokensOf(resources: readonly string[], token: number): { [resource: string]: number } {
-  return Object.fromEntries(resources.map((resource) => [resource, token]));
+export function tokensOf(resources: readonly string[], token: number): ByName<number> {
+  return fromNames(resources.map((resource) => [resource, token]));
 }
 
 /** What a grant tells: the lock's id, a token for each resource, the lease. */

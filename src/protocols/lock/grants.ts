@@ -1,3 +1,4 @@
+import { valueOf } from '../../envelope/byName.ts';
 import type { LockType } from '../../envelope/lock.ts';
 import type { Context, Outgoing } from '../protocol.ts';
 import { grantFields } from './answers.ts';
@@ -11,7 +12,7 @@ type Config = Context['config'];
 export function permitsOf(config: Config, resource: string): number | undefined {
   const { permits } = config;
   if (typeof permits !== 'object' || permits === null || Array.isArray(permits)) return undefined;
-  const count = Object.hasOwn(permits, resource) ? permits[resource] : undefined;
+  const count = valueOf(permits, resource);
   return typeof count === 'number' ? count : undefined;
 }
 

@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { byName } from '../../envelope/byName.ts';
 import type { Envelope } from '../../envelope/envelope.ts';
 import { json, type Json } from '../../envelope/fields.ts';
 import { Host } from '../../host/host.ts';
 import { snapshotSchema } from '../../host/snapshot.ts';
 import { lockManager } from './protocol.ts';
 
-const tokens = z.record(z.string(), z.number());
+const tokens = byName(z.number());
 
 type Fields = { readonly [field: string]: Json };
 

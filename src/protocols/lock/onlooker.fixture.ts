@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { byName } from '../../envelope/byName.ts';
 import type { Envelope } from '../../envelope/envelope.ts';
 import type { LockMessage } from '../../envelope/lock.ts';
 
@@ -38,7 +39,7 @@ interface Waiter {
   readonly n: number;
 }
 
-const grant = z.object({ lock_id: z.string(), tokens: z.record(z.string(), z.number()), lease_expires_at: z.string() });
+const grant = z.object({ lock_id: z.string(), tokens: byName(z.number()), lease_expires_at: z.string() });
 const text = z.string();
 const TOGETHER = new Set(['read read', 'read write', 'write read', 'permit permit']);
 const TERMINAL = new Set(['lock.granted', 'lock.denied', 'lock.cancelled']);

@@ -1,3 +1,4 @@
+import { fromNames, type ByName } from '../../envelope/byName.ts';
 import type { DecisionMessage } from '../../envelope/decision.ts';
 import type { Json } from '../../envelope/fields.ts';
 import type { Outgoing, Verdict } from '../protocol.ts';
@@ -6,15 +7,15 @@ import { countsOf, type Proposal, type ProposalState, type Votes } from './state
 /** An emission without what is undefined. */
 type Outcome = { type: string; [field: string]: Json };
 
-/** How many votes each option has, by its name. Options may be called like what every object inherits: they become own fields. */
-export function tallyOf(proposal: Proposal, votes: Votes): { [choice: string]: Json } {
+/** How many votes each option has, by its name. */
+export function tallyOf(proposal: Proposal, votes: Votes): ByName<number> {
   const counts = countsOf(proposal, votes);
-  return Object.fromEntries(proposal.options.map((option, place) => [option, counts[place] ?? 0]));
+  return fromNames(proposal.options.map((option, place) => [option, counts[place] ?? 0]));
 }
 
 /** Who voted for what. */
-export function votesOf({ voters, options }: Proposal, votes: Votes): { [voter: string]: Json } {
-  return Object.fromEntries(votes.map(([voter, choice]) => [voters[voter] ?? '', options[choice] ?? '']));
+export function votesOf({ voters, options }: Proposal, votes: Votes): ByName<string> {
+  return fromNames(votes.map(([voter, choice]) => [voters[voter] ?? '', options[choice] ?? '']));
 }
 
 /** The last emission of a proposal that has ended. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { countByName } from '../../envelope/byName.ts';
 import { formatTimestamp, type Json } from '../../envelope/fields.ts';
 import { MAX_BOARD_ROWS, utf8Bytes } from '../../envelope/limits.ts';
 import { entries, finalAt, get, noSources, oldestFinal, set, sourcesState, without, type Packed } from './sources.ts';
@@ -186,11 +187,5 @@ function placeOf(row: BoardRow): string {
 
 /** How many rows there are of each kind and status. */
 export function counts(board: Board): { [what: string]: number } {
-  const result: { [what: string]: number } = {};
-  for (const [, , , row] of entries(board.sources).map(([, entry]) => entry)) {
-    if (!row) continue;
-    const what = `${row[1]}.${row[2]}`;
-    result[what] = (Object.hasOwn(result, what) ? (result[what] ?? 0) : 0) + 1;
-  }
-  return result;
+  return countByName(entries(board.sources).flatMap(([, [, , , row]]) => (row ? [`${row[1]}.${row[2]}`] : [])));
 }

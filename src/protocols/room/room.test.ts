@@ -68,6 +68,17 @@ describe('what is published', () => {
     expect(log(next).map(({ source_seq }) => source_seq)).toEqual([1, 2, 3]);
   });
 
+  it('by a source of any name is known in the next run, and on the board', () => {
+    const named = { ...told('a', [1]), source: '__proto__' };
+    const first = open();
+    first.publish(named, 0);
+    const snapshot = snapshotSchema(room.state).parse(JSON.parse(JSON.stringify(first.snapshot())));
+    const next = new Host(room, { workflowId: 'synod:lab:room', room: 'lab', config: {}, now: 0, snapshot });
+    next.publish(named, 0);
+    expect(log(next)).toHaveLength(1);
+    expect(board(next).ids).toEqual(['a']);
+  });
+
   it('late does not bring back how things stood', () => {
     const host = open();
     host.publish(told('a', [1], { row: row('a', { status: 'open' }) }), 0);

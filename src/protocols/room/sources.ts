@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { byName, fromNames, valueOf } from '../../envelope/byName.ts';
 
 /** Records that a change does not touch are shared between two states; so many of them make a change cheap. */
 const BUCKETS = 64;
@@ -21,7 +22,7 @@ export type Packed = z.infer<typeof packed>;
 
 /** Sources by workflow id: a map whose changes leave the old one as it was and cost a fraction of a copy. */
 export const sourcesState = z.object({
-  buckets: z.array(z.record(z.string(), packed)).length(BUCKETS),
+  buckets: z.array(byName(packed)).length(BUCKETS),
   count: z.number(),
   /** The earliest time since when one of them is final. */
   first_final: z.number().nullable(),
@@ -36,7 +37,7 @@ export function finalAt([, , at]: Packed): number | null {
 
 export function get({ buckets }: Sources, id: string): Packed | undefined {
   const bucket = buckets[bucketOf(id)] ?? {};
-  return Object.hasOwn(bucket, id) ? bucket[id] : undefined;
+  return valueOf(bucket, id);
 }
 
 export function entries({ buckets }: Sources): [string, Packed][] {
@@ -62,7 +63,7 @@ export function without(sources: Sources, ids: readonly string[]): Sources {
   const gone = new Set(ids);
   const touched = new Set(ids.map(bucketOf));
   const buckets = sources.buckets.map((bucket, at) =>
-    touched.has(at) ? Object.fromEntries(Object.entries(bucket).filter(([id]) => !gone.has(id))) : bucket,
+    touched.has(at) ? fromNames(Object.entries(bucket).filter(([id]) => !gone.has(id))) : bucket,
   );
   const next = {
     buckets,
