@@ -7,6 +7,7 @@ import { fitsBytes, MAX_REQUEST_BYTES, MAX_REQUEST_ENVELOPES } from '../src/enve
 import { explain, parseErrors, type RefusalCode } from '../src/envelope/refusal.ts';
 import { publication } from '../src/envelope/room.ts';
 import { Host, type HostResult } from '../src/host/host.ts';
+import { REVISION } from '../src/host/revision.ts';
 import { snapshotSchema } from '../src/host/snapshot.ts';
 import type { Protocol } from '../src/protocols/protocol.ts';
 import { Alarm } from './alarm.ts';
@@ -48,6 +49,7 @@ export async function runHost<S, M extends Base>(protocol: Protocol<S, M>, rawSt
     config: start.config ?? {},
     now: Date.now(),
     snapshot,
+    revision: revisionOfRun(),
   });
   const run: Run = { dirty: false, answered: false, draining: false };
   const courier = new Courier(host, start.room, workflowId, () => (run.dirty = true));
@@ -56,6 +58,11 @@ export async function runHost<S, M extends Base>(protocol: Protocol<S, M>, rawSt
   await serve(host, courier, run);
   host.drain(DRAIN_PAUSE_SECONDS);
   return await leave(host, courier, protocol, start, run);
+}
+
+/** The rules that this run follows: the latest, but where it began with earlier ones. */
+function revisionOfRun(): number {
+  return wf.patched('synod-revision-2') ? REVISION : 1;
 }
 
 /** What the handlers and the main loop tell each other. */

@@ -9,6 +9,7 @@ import { Config } from './config.ts';
 import { Log } from './log.ts';
 import { Memory } from './memory.ts';
 import { Mirror } from './mirror.ts';
+import { REVISION } from './revision.ts';
 import { SNAPSHOT_VERSION, type Counters, type Opening, type PendingEffect, type Snapshot } from './snapshot.ts';
 import { fit, Stamp, type Answered } from './stamp.ts';
 import { Subscribers } from './subscribers.ts';
@@ -21,6 +22,8 @@ export interface CoreOptions<S> {
   readonly now: number;
   /** What an earlier run left. */
   readonly snapshot?: Snapshot<S> | undefined;
+  /** The rules that the run follows. Default: the latest. */
+  readonly revision?: number;
 }
 
 const NO_COUNTS: Counters = { received: 0, accepted: 0, repeated: 0, refused: 0, unhandled: 0, hops_exhausted: 0 };
@@ -38,6 +41,8 @@ export class Core<S, M extends Base> {
   readonly stamp: Stamp;
   readonly counters: Counters;
   readonly started: number;
+  /** The rules that this run follows. */
+  readonly revision: number;
   state: S;
   now: number;
   opened: Opening | undefined;
@@ -49,10 +54,12 @@ export class Core<S, M extends Base> {
   fresh: LogEvent[] = [];
   #lastEmitted: Envelope | undefined;
 
-  constructor(protocol: Protocol<S, M>, { workflowId, room, config, now, snapshot }: CoreOptions<S>) {
+  constructor(protocol: Protocol<S, M>, options: CoreOptions<S>) {
+    const { workflowId, room, config, now, snapshot, revision = REVISION } = options;
     this.protocol = protocol;
     this.workflowId = workflowId;
     this.room = room;
+    this.revision = revision;
     this.config = new Config(
       protocol.config,
       protocol.opening !== undefined,
@@ -80,12 +87,13 @@ export class Core<S, M extends Base> {
   }
 
   get context(): Context {
-    const { now, room, workflowId, config, memory } = this;
+    const { now, room, workflowId, config, revision, memory } = this;
     return {
       now,
       room,
       workflowId,
       config: config.values,
+      revision,
       decided: (from, key) => memory.recall(from, key) !== undefined,
     };
   }

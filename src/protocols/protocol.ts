@@ -82,6 +82,8 @@ export interface Context {
   readonly workflowId: string;
   /** The configuration in force, by key. */
   readonly config: { readonly [key: string]: Json };
+  /** The rules that this run follows to its end: a change of what is emitted or of effects must be asked for by it. See `src/host/revision.ts`. */
+  readonly revision: number;
   /** Whether a message of this identity was decided, as far as the workflow remembers. */
   decided(from: string, key: string): boolean;
 }

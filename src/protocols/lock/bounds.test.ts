@@ -118,7 +118,7 @@ describe('the bounds of the locks', () => {
 describe('the work of a hand-over', () => {
   /** How often keys are compared while one lock is handed on, with so many waiters. */
   function comparisons(waiters: number): number {
-    const context = { room: 'lab', workflowId: 'synod:lab:locks', config: {}, decided: () => false };
+    const context = { room: 'lab', workflowId: 'synod:lab:locks', config: {}, revision: 2, decided: () => false };
     const base = { ts: '', lease_seconds: 60, wait_seconds: 600, priority: 3 };
     let state = noLocks;
     for (let i = 0; i <= waiters; i++) {

@@ -2,7 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { room } from './protocol.ts';
 import type { Publication } from '../../envelope/room.ts';
 
-const context = { now: 1_000, room: 'lab', workflowId: 'synod:lab:room', config: {}, decided: () => false };
+const context = {
+  now: 1_000,
+  room: 'lab',
+  workflowId: 'synod:lab:room',
+  config: {},
+  revision: 2,
+  decided: () => false,
+};
 const source = 'synod:lab:task:t-1';
 
 function publication(life: number | undefined, seq: number): Publication {

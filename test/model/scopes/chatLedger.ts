@@ -75,7 +75,7 @@ export function ledgerScope(name: string, options: LedgerScopeOptions): Scope<No
   ) {
     const from = `bridge:${bridge}`;
     const message = bridgeMessages[fields.type].parse({ id: 'm', from, ts: '', chat, ...fields });
-    const context = { now: node.now, room: 'lab', workflowId: 'w', config: {}, decided: () => false };
+    const context = { now: node.now, room: 'lab', workflowId: 'w', config: {}, revision: 2, decided: () => false };
     const decision = protocol.decide(node.ledger, { kind: 'message', message }, context);
     return 'refuse' in decision ? { refused: decision.refuse.code } : { ledger: decision.state };
   }

@@ -46,7 +46,14 @@ export function lockScope(name: string, options: LockScopeOptions): Scope<Node> 
 
   function happen(label: string, node: Node, input: Input<LockMessage>): Move<Node>[] {
     const { now } = node;
-    const context: Context = { now, room: 'lab', workflowId: 'synod:lab:locks', config: CONFIG, decided: () => true };
+    const context: Context = {
+      now,
+      room: 'lab',
+      workflowId: 'synod:lab:locks',
+      config: CONFIG,
+      revision: 2,
+      decided: () => true,
+    };
     const decision = protocol.decide(node.state, input, context);
     // Nothing has changed.
     if ('refuse' in decision) return [];

@@ -1,0 +1,8 @@
+/**
+ * Which rules a run follows, to its end, so that a replay takes the same steps. A new run follows the latest; what it takes
+ * over from an earlier run may have come about under earlier ones.
+ *
+ * 1: until 0.2. 2: every effect has a number of its own; deadlines that were due while the workflow could not run are put off;
+ * an ended workflow answers until all that it owes is delivered.
+ */
+export const REVISION = 2;
