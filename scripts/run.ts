@@ -18,8 +18,13 @@ const SIGNALS: Partial<Record<NodeJS.Signals, number>> = { SIGHUP: 1, SIGINT: 2,
  * Runs a command at the root of the repository; the executables of the dependencies are on PATH (see bootstrap.mjs).
  * SIGTERM is passed on to it.
  * @param options.capture keep its output instead of showing it (default false)
+ * @param options.signal when it aborts, the command gets SIGTERM
  */
-export function run(command: string, args: readonly string[], options: { capture?: boolean } = {}): Promise<RunResult> {
+export function run(
+  command: string,
+  args: readonly string[],
+  options: { capture?: boolean; signal?: AbortSignal } = {},
+): Promise<RunResult> {
   const capture = options.capture ?? false;
   return new Promise((resolve) => {
     const child = spawn(command, args, {
@@ -32,8 +37,10 @@ export function run(command: string, args: readonly string[], options: { capture
     child.stderr?.on('data', (chunk: Buffer) => chunks.push(chunk));
     const forward = (): void => void child.kill('SIGTERM');
     process.on('SIGTERM', forward);
+    options.signal?.addEventListener('abort', forward);
     const end = (code: number, more = ''): void => {
       process.off('SIGTERM', forward);
+      options.signal?.removeEventListener('abort', forward);
       resolve({ code, output: Buffer.concat(chunks).toString('utf8') + more });
     };
     child.once('error', (error) => end(127, `cannot run ${command}: ${error.message}\n`));
