@@ -1,5 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import { startChild, type OwnedChild } from '../src/dev/child.ts';
+import { RECONNECT } from '../src/dev/connect.ts';
 import { startDevServer, type DevServer } from '../src/dev/server.ts';
 import type { Built, Bundle } from './build.ts';
 import type { BenchGateway } from './gateway.ts';
@@ -25,7 +26,7 @@ export class Site {
     const connection = await Connection.connect({
       address: server.address,
       // A page of a history may be larger than the 4 MiB that gRPC takes unless told otherwise.
-      channelArgs: { 'grpc.max_receive_message_length': 64 * 1024 * 1024 },
+      channelArgs: { ...RECONNECT, 'grpc.max_receive_message_length': 64 * 1024 * 1024 },
     });
     return new Site(server, new Client({ connection }), built);
   }

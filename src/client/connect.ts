@@ -1,5 +1,5 @@
 import { Client, Connection } from '@temporalio/client';
-import { resolveServer } from '../dev/connect.ts';
+import { RECONNECT, resolveServer } from '../dev/connect.ts';
 import { SharedConnection } from './connection/sharedConnection.ts';
 import type { HubAddress } from './transport/hubTransport.ts';
 import { known, type Keys } from './messages/options.ts';
@@ -21,8 +21,9 @@ export interface ConnectOptions {
 const KEYS: Keys<ConnectOptions> = { address: true, namespace: true, hub: true, token: true };
 
 /**
- * A Temporal client for agents. It differs from a plain one in a single thing: it repeats no call by itself. Synod repeats
- * its own, with short pauses, where the SDK would pause for a second whenever all update slots of a workflow are taken.
+ * A Temporal client for agents. It differs from a plain one in two things. It repeats no call by itself: Synod repeats
+ * its own, with short pauses, where the SDK would pause for a second whenever all update slots of a workflow are taken. And it
+ * connects again within two seconds after an outage ({@link RECONNECT}).
  *
  * With a hub, its agents reach the workflows through that alone: Temporal is connected to only if the client itself is used.
  * @throws Error when no server answers at the address, or the hub is not one.
@@ -32,7 +33,7 @@ export async function connect(options: ConnectOptions = {}): Promise<Client> {
   const hub = hubOf(options);
   const named = options.address === undefined ? resolveServer() : undefined;
   const address = options.address ?? named?.address ?? DEFAULT_ADDRESS;
-  const how = { ...named?.connectionOptions, address, interceptors: [] };
+  const how = { ...named?.connectionOptions, address, interceptors: [], channelArgs: RECONNECT };
   const connection = hub
     ? Connection.lazy(how)
     : await Connection.connect(how).catch((error: unknown) => {

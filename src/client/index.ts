@@ -21,6 +21,7 @@ export type { ConfiguredLocks, LockConfig } from './locks/configure.ts';
 export { LockDenied, type Lock, type LockOptions } from './locks/lock.ts';
 export { Room } from './room.ts';
 export type { OnProposalOptions, Question, Vote, VoteHandler } from './decisions/vote.ts';
+export { RECONNECT } from '../dev/connect.ts';
 export { EVERYONE, type LogEvent } from '../envelope/calls.ts';
 export type { Envelope } from '../envelope/envelope.ts';
 export type { Json } from '../envelope/fields.ts';

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { RECONNECT } from './connect.ts';
 import { accepts } from './ports.ts';
 import { startDevServer } from './server.ts';
 import type { DevServer, DevServerOptions } from './server.ts';
@@ -17,7 +18,7 @@ async function start(options: DevServerOptions = {}): Promise<DevServer> {
 }
 
 async function clientOf(server: DevServer): Promise<Client> {
-  const connection = await Connection.connect({ address: server.address });
+  const connection = await Connection.connect({ address: server.address, channelArgs: RECONNECT });
   onTestFinished(() => connection.close());
   return new Client({ connection, namespace: server.namespace });
 }

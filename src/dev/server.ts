@@ -2,6 +2,7 @@ import { Connection } from '@temporalio/client';
 import { setTimeout as wait } from 'node:timers/promises';
 import { startChild } from './child.ts';
 import type { Exit, OwnedChild } from './child.ts';
+import { RECONNECT } from './connect.ts';
 import { ensureExecutable } from './find.ts';
 import type { FindOptions } from './find.ts';
 import { logToStderr, messageOf } from './log.ts';
@@ -160,7 +161,7 @@ async function serves({ ip, port, uiPort, namespace }: Place, server: OwnedChild
   // gRPC backs off for seconds after a refused connection, so a plain socket tells first when to connect.
   for (const each of uiPort === undefined ? [port] : [port, uiPort])
     while (!(await accepts(ip, each))) await wait(POLL_MS, undefined, { signal });
-  const connection = Connection.lazy({ address: `${ip}:${port}` });
+  const connection = Connection.lazy({ address: `${ip}:${port}`, channelArgs: RECONNECT });
   try {
     for (;;) {
       try {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { expect, it } from 'vitest';
+import { RECONNECT } from '../../src/dev/connect.ts';
 import { startDevServer } from '../../src/dev/server.ts';
 import { failover } from '../support/failover.ts';
 import { runsOf } from '../support/history.ts';
@@ -40,7 +41,7 @@ it('a killed worker and a restarted server change neither the epoch nor who lead
   /** A server on the same file, and a worker that is killed. */
   async function life<T>(file: string, act: (wire: Wire) => Promise<T>): Promise<T> {
     const server = await startDevServer({ log: () => {}, dbFilename: file });
-    const connection = await Connection.connect({ address: server.address });
+    const connection = await Connection.connect({ address: server.address, channelArgs: RECONNECT });
     const worker = await startWorkerProcess(server.address);
     try {
       return await act(Wire.coordinator(new Client({ connection }), 'restart', role, { workflowTaskTimeout: '2s' }));

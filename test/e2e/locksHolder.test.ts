@@ -4,6 +4,7 @@ import path from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Agent, connect, disconnect } from '../../src/client/index.ts';
+import { RECONNECT } from '../../src/dev/connect.ts';
 import { startDevServer } from '../../src/dev/server.ts';
 import { Guard } from '../support/guard.ts';
 import { Lockers } from '../support/lockers.ts';
@@ -113,7 +114,7 @@ describe('a holder', { timeout: 120_000 }, () => {
     let worker = await startWorkerProcess(address);
     const client = await connect({ address });
     const ends = async (): Promise<number> => {
-      const connection = await Connection.connect({ address });
+      const connection = await Connection.connect({ address, channelArgs: RECONNECT });
       try {
         const view = await Wire.locks(new Client({ connection }), room).view();
         return Date.parse(/"lease_expires_at":"([^"]+)"/.exec(JSON.stringify(view))?.[1] ?? '');

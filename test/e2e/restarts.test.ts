@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { expect, it } from 'vitest';
+import { RECONNECT } from '../../src/dev/connect.ts';
 import { startDevServer } from '../../src/dev/server.ts';
 import { retried, say, Wire, type Envelope } from '../support/wire.ts';
 import { startWorkerProcess } from '../support/workerProcess.ts';
@@ -75,7 +76,7 @@ it.each(lives)(
       stops.unshift(() => first.stop());
       const worker = await startWorkerProcess(first.address);
       stops.unshift(() => worker.kill());
-      const connection = await Connection.connect({ address: first.address });
+      const connection = await Connection.connect({ address: first.address, channelArgs: RECONNECT });
       stops.unshift(() => connection.close());
       const wire = wireOf(new Client({ connection }));
       const answers: Envelope[][] = [];

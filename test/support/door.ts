@@ -4,14 +4,21 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 /** A way to a server on this machine that can be shut. */
 export interface Door {
   readonly url: string;
-  /** Cuts every connection, and lets no other through. */
+  /** Connections that were asked for since it was last shut or opened, let through or not. */
+  readonly attempts: number;
+  /** Cuts every connection, and refuses the next ones, until it is opened again. */
   shut(): Promise<void>;
+  open(): void;
 }
 
 export async function startDoor(url: string): Promise<Door> {
   const port = Number(new URL(url).port);
   const sockets = new Set<Socket>();
+  let shut = false;
+  let attempts = 0;
   const server = createServer((inner) => {
+    attempts += 1;
+    if (shut) return void inner.resetAndDestroy();
     const outer = connect(port, '127.0.0.1');
     for (const socket of [inner, outer]) {
       sockets.add(socket);
@@ -25,15 +32,20 @@ export async function startDoor(url: string): Promise<Door> {
     inner.pipe(outer).pipe(inner);
   });
   server.listen(0, '127.0.0.1');
+  server.unref();
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    get attempts() {
+      return attempts;
+    },
     async shut() {
-      if (!server.listening) return;
-      const closed = once(server, 'close');
-      server.close();
+      [shut, attempts] = [true, 0];
       for (const socket of sockets) socket.destroy();
-      await closed;
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+    open() {
+      [shut, attempts] = [false, 0];
     },
   };
 }

@@ -1,5 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, type Worker } from '@temporalio/worker';
+import { RECONNECT } from '../../src/dev/connect.ts';
 import { startDevServer, type DevServer, type DevServerOptions } from '../../src/dev/server.ts';
 import { createWorker, type SynodWorkerOptions } from '../../src/worker.ts';
 import { workflowBundle } from './bundle.ts';
@@ -44,7 +45,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const connections: Connection[] = [];
   const workers: RunningWorker[] = [];
   const connect = async (): Promise<Client> => {
-    const connection = await Connection.connect({ address });
+    const connection = await Connection.connect({ address, channelArgs: RECONNECT });
     connections.push(connection);
     return new Client({ connection });
   };

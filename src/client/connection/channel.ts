@@ -121,7 +121,7 @@ export class Channel {
         if (this.#closed.aborted) throw new Error(`disconnected before ${workflowId} had answered`, { cause: error });
         if (fault.kind === 'fatal' || batch.every(({ signal }) => signal?.aborted)) throw fault.error;
         this.#onRetry({ workflowId, attempt, error });
-        await pause(backoff(attempt), this.#closed);
+        await pause(backoff(attempt, fault.kind === 'retry' && fault.crowded), this.#closed);
       }
     }
   }

@@ -7,7 +7,7 @@ import { backoff, jittered, pause, until } from '../timing/timing.ts';
 import type { Page, Transport } from '../transport/transport.ts';
 
 /** What cannot mend by itself is warned of at first, and then about once a minute. */
-const FAILURES_A_WARNING = 30;
+const FAILURES_A_WARNING = 75;
 /** How long a reader looks in instead of waiting, once it has met a crowd, and how often. */
 const CROWDED_MS = 60_000;
 const LOOK_IN_MS = 1_500;
@@ -115,7 +115,7 @@ export class Reader {
           process.emitWarning(`synod: reading ${this.#workflowId} failed: ${String(fault.error)}`);
         }
         this.#failing = true;
-        await pause(backoff(failures++), this.#interrupt.signal);
+        await pause(backoff(failures++, fault.kind === 'retry' && fault.crowded), this.#interrupt.signal);
         this.#failing = false;
       }
     }

@@ -16,7 +16,7 @@ import { backoff, pause, unlessAborted } from '../timing/timing.ts';
 import type { Transport } from '../transport/transport.ts';
 
 /** A call that has been repeated so often, for some five seconds, is worth a warning. */
-const TELLING_ATTEMPT = 9;
+const TELLING_ATTEMPT = 11;
 
 type PublicState = { [field: string]: Json };
 
@@ -179,7 +179,7 @@ export class SharedConnection {
         const fault = classify(error);
         if (fault.kind === 'fatal' || signal?.aborted || this.#closing.signal.aborted) throw fault.error;
         this.#retried({ workflowId, attempt, error });
-        await pause(backoff(attempt), signal);
+        await pause(backoff(attempt, fault.kind === 'retry' && fault.crowded), signal);
       }
     }
   }

@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { parting, unlessAborted, until } from './timing.ts';
+import { RECONNECT } from '../../dev/connect.ts';
+import { backoff, parting, unlessAborted, until } from './timing.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -62,4 +63,15 @@ it('lets many wait on one signal, and leaves nothing on it', async () => {
   await new Promise((resolve) => setImmediate(resolve));
   process.off('warning', warned);
   expect(warnings).toEqual([]);
+});
+
+it('is back at the latest two seconds after an outage: the longest pause to connect, and then the longest one to call', () => {
+  // What gRPC adds to its pauses at random.
+  const connecting = RECONNECT['grpc.max_reconnect_backoff_ms'] * 1.2;
+  const random = vi.spyOn(Math, 'random').mockReturnValue(1 - Number.EPSILON);
+  const longest = (crowded: boolean) => Math.max(...Array.from({ length: 100 }, (_, i) => backoff(i, crowded)));
+  expect(connecting + longest(false)).toBeGreaterThan(1_000);
+  expect(connecting + longest(false)).toBeLessThanOrEqual(2_000);
+  expect(longest(true)).toBeCloseTo(3_000);
+  random.mockRestore();
 });

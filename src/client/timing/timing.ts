@@ -2,16 +2,23 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const FIRST_PAUSE_MS = 20;
-const MAX_PAUSE_MS = 2_000;
+/** With the longest pause between two attempts to connect (see `RECONNECT`) at most two seconds. */
+const MAX_PAUSE_MS = 800;
+/** A server that has no place for another update is asked less often. */
+const MAX_CROWDED_PAUSE_MS = 2_000;
 
 /** A time between half and one and a half times `ms`, so that many who failed together do not come back together. */
 export function jittered(ms: number): number {
   return ms * (0.5 + Math.random());
 }
 
-/** The pause before the n-th repeat, in milliseconds: short at first, never above three seconds. */
-export function backoff(attempt: number): number {
-  return jittered(Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempt, 10)));
+/**
+ * The pause before the n-th repeat, in milliseconds: short at first, never above 1.2 s, so that a caller is back within two
+ * seconds after an outage; where the server has too many callers (`crowded`) never above 3 s.
+ */
+export function backoff(attempt: number, crowded: boolean = false): number {
+  const longest = crowded ? MAX_CROWDED_PAUSE_MS : MAX_PAUSE_MS;
+  return jittered(Math.min(longest, FIRST_PAUSE_MS * 2 ** Math.min(attempt, 10)));
 }
 
 /** Waits `ms` milliseconds, or until the signal fires; never throws. Returns whether the time has passed. */
