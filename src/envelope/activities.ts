@@ -17,7 +17,7 @@ export interface SendInput {
 
 /** An effect that the user may supply. It runs at least once; `key` is the same at every run. */
 export interface EffectInput {
-  /** The idempotency key. */
+  /** The idempotency key, `{source}:{when it was started, epoch ms}-{number}`: no other effect ever has it. */
   readonly key: string;
   readonly room: string;
   /** The workflow that it comes from. */

@@ -32,6 +32,8 @@ export const MAX_SUBSCRIBER_BYTES = 128 * KIB;
 export const MAX_OUTBOX_BYTES = 192 * KIB;
 /** Bytes of what waits to be told to the room; what is more is told as a digest. */
 export const MAX_MIRROR_BYTES = 192 * KIB;
+/** Bytes of the effects of one name that are to be run: lost locks wait for their rollback in the state, further escalations are only logged. */
+export const MAX_EFFECT_BYTES = 64 * KIB;
 
 /** A `receive` waits at most this long, in seconds, and returns at most so many events. */
 export const MAX_WAIT_SECONDS = 20;

@@ -6,11 +6,12 @@ import { fitsBytes, MAX_STATE_BYTES } from '../envelope/limits.ts';
 import { refusal } from '../envelope/refusal.ts';
 import type { Context, Decided, Decision, Input, Outgoing, Protocol } from '../protocols/protocol.ts';
 import { Config } from './config.ts';
+import { Effects } from './effects.ts';
 import { Log } from './log.ts';
 import { Memory } from './memory.ts';
 import { Mirror } from './mirror.ts';
 import { REVISION } from './revision.ts';
-import { SNAPSHOT_VERSION, type Counters, type Opening, type PendingEffect, type Snapshot } from './snapshot.ts';
+import { SNAPSHOT_VERSION, type Counters, type Opening, type Snapshot } from './snapshot.ts';
 import { fit, Stamp, type Answered } from './stamp.ts';
 import { Subscribers } from './subscribers.ts';
 
@@ -39,6 +40,7 @@ export class Core<S, M extends Base> {
   readonly mirror: Mirror;
   readonly subscribers: Subscribers;
   readonly stamp: Stamp;
+  readonly effects: Effects;
   readonly counters: Counters;
   readonly started: number;
   /** The rules that this run follows. */
@@ -49,7 +51,6 @@ export class Core<S, M extends Base> {
   /** Its first request did not open it: it only waits to fail. */
   spoiled: boolean;
   final: { at: number; outcome: Envelope } | undefined;
-  effects: PendingEffect[];
   /** Logged since the waits were last answered. */
   fresh: LogEvent[] = [];
   #lastEmitted: Envelope | undefined;
@@ -78,7 +79,7 @@ export class Core<S, M extends Base> {
     this.opened = snapshot?.opened;
     this.spoiled = snapshot?.spoiled ?? false;
     this.final = snapshot?.final;
-    this.effects = [...(snapshot?.effects ?? [])];
+    this.effects = new Effects(`${workflowId}:${this.started}`, snapshot);
   }
 
   /** Whether it is one of those that are opened and complete by themselves. */
@@ -102,7 +103,11 @@ export class Core<S, M extends Base> {
   decide(input: Input<M>): Decision<S> {
     const decision = this.protocol.decide(this.state, input, this.context);
     if ('refuse' in decision || decision.state === this.state || input.kind !== 'message') return decision;
-    const { protocol, memory, effects } = this;
+    const {
+      protocol,
+      memory,
+      effects: { pending: effects },
+    } = this;
     const budget =
       MAX_STATE_BYTES - memory.size.pinnedBytes - (effects.length > 0 ? JSON.stringify(effects).length : 0);
     const size = protocol.size?.(decision.state);
@@ -118,12 +123,8 @@ export class Core<S, M extends Base> {
     for (const outgoing of decision.emit ?? []) this.emit(outgoing, this.now);
     for (const envelope of decision.relay ?? []) this.append(fit({ ...envelope, seq: this.log.nextSeq }));
     for (const [i, effect] of (decision.effects ?? []).entries()) {
-      const suffix = i === 0 ? '' : `.${i}`;
-      this.effects.push({
-        key: `${this.workflowId}:${this.log.head}${suffix}`,
-        name: effect.name,
-        input: { ...effect.input },
-      });
+      if (this.revision >= 2) this.effects.start(effect);
+      else this.effects.startAs(`${this.workflowId}:${this.log.head}${i === 0 ? '' : `.${i}`}`, effect);
     }
     if (!this.final && this.#lastEmitted && this.protocol.outcome(this.state))
       this.final = { at: this.now, outcome: this.#lastEmitted };
@@ -158,7 +159,7 @@ export class Core<S, M extends Base> {
       memory: this.memory.snapshot(),
       subscribers: this.subscribers.snapshot(),
       mirror: this.mirror.snapshot(untold),
-      effects: this.effects,
+      ...this.effects.snapshot,
       counters: this.counters,
       state: this.state,
     };

@@ -124,17 +124,40 @@ describe('deadlines', () => {
 });
 
 describe('effects', () => {
-  it('have a key of the workflow and the entry, and are carried over until they end', () => {
-    const host = toyHost();
+  it('have a key of the workflow and its start, and are carried over until they end', () => {
+    const host = toyHost({ now: 7 });
     say(host, 'admin', { from: 'operator:jo' });
-    const effects = [{ key: `${TOY_ID}:2`, name: 'escalate', input: { why: 'asked' } }];
+    const effects = [{ key: `${TOY_ID}:7-1`, name: 'escalate', input: { why: 'asked' } }];
     expect(host.effects).toEqual(effects);
     const next = restored(host);
     expect(next.effects).toEqual(effects);
     next.effectEnded('another', undefined, 0);
     expect(next.effects).toEqual(effects);
-    next.effectEnded(`${TOY_ID}:2`, 'no network', 0);
+    next.effectEnded(`${TOY_ID}:7-1`, 'no network', 0);
     expect(next.effects).toEqual([]);
+  });
+});
+
+describe('effects that an earlier version left', () => {
+  const left = (keys: string[]) => {
+    const { effects_issued: _, ...snapshot } = toyHost().snapshot();
+    const effects = keys.map((key) => ({ key, name: 'escalate', input: { why: 'left' } }));
+    const parsed = snapshotSchema(toy.state).parse(JSON.parse(JSON.stringify({ ...snapshot, effects })));
+    return new Host(toy, { workflowId: TOY_ID, room: 'lab', config: {}, now: 9, snapshot: parsed });
+  };
+
+  it('keep their keys; those that shared one get keys of their own, but for the first', () => {
+    const host = left([`${TOY_ID}:5`, `${TOY_ID}:5.1`, `${TOY_ID}:5`, `${TOY_ID}:6`, `${TOY_ID}:5`]);
+    say(host, 'admin', { from: 'operator:jo' });
+    const keys = [`${TOY_ID}:5`, `${TOY_ID}:5.1`, `${TOY_ID}:0-1`, `${TOY_ID}:6`, `${TOY_ID}:0-2`, `${TOY_ID}:0-3`];
+    expect(host.effects.map(({ key }) => key)).toEqual(keys);
+    expect(restored(host).effects.map(({ key }) => key)).toEqual(keys);
+  });
+
+  it('have keys of the log’s head in a run that began with it', () => {
+    const host = new Host(toy, { workflowId: TOY_ID, room: 'lab', config: {}, now: 9, revision: 1 });
+    say(host, 'admin', { from: 'operator:jo' });
+    expect(host.effects.map(({ key }) => key)).toEqual([`${TOY_ID}:2`]);
   });
 });
 

@@ -87,10 +87,10 @@ export class Host<S, M extends Base> {
 
   /** An effect has ended; `failure` says why where it did not succeed. */
   effectEnded(key: string, failure: string | undefined, now: number): void {
-    const effect = this.#core.effects.find((pending) => pending.key === key);
-    if (!effect) return;
+    if (!this.effects.some((pending) => pending.key === key)) return;
     this.#pass(now);
-    this.#core.effects = this.#core.effects.filter((pending) => pending !== effect);
+    const effect = this.#core.effects.end(key);
+    if (!effect) return;
     const { name, input } = effect;
     this.#feed({ kind: 'effect', name, key, input, ...(failure === undefined ? {} : { failure }) });
     this.#settle();
@@ -98,7 +98,7 @@ export class Host<S, M extends Base> {
 
   /** The effects that have not ended yet. */
   get effects(): readonly PendingEffect[] {
-    return this.#core.effects;
+    return this.#core.effects.pending;
   }
 
   /** When `tick` is due next, and what for. */

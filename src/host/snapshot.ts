@@ -56,6 +56,8 @@ export function snapshotSchema<S>(state: z.ZodType<S>) {
       digest: z.object({ from_seq: z.number(), to_seq: z.number(), counts: byName(z.number()) }).optional(),
     }),
     effects: z.array(effect),
+    /** How many were ever started; absent in what revision 1 left. */
+    effects_issued: z.number().optional(),
     counters,
     state,
   });

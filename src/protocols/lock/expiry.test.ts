@@ -103,6 +103,26 @@ describe('a lock that expires', () => {
   });
 });
 
+describe('ten locks of sixty long names each that expire at one instant', () => {
+  it('are rolled back under a key each, which it keeps over tries and runs', () => {
+    const drive = new LockDrive({ rollback_seconds: 0 });
+    const names = (i: number) => Array.from({ length: 60 }, (_, n) => `${i}-${n}`.padEnd(110, 'x'));
+    for (let i = 0; i < 10; i++)
+      drive.say(`a${i}`, 'request', { resources: names(i), lock_type: 'exclusive', lease_seconds: 60 });
+    drive.at(60);
+    const keys: string[] = [];
+    for (let next = drive.host.effects[0]; next; next = drive.host.effects[0]) {
+      const before = drive.host.effects.map(({ key }) => key);
+      expect(new Set(before).size).toBe(before.length);
+      drive.restart();
+      expect(drive.host.effects.map(({ key }) => key)).toEqual(before);
+      keys.push(next.key);
+      drive.host.effectEnded(next.key, undefined, drive.now);
+    }
+    expect(keys).toEqual(Array.from({ length: 10 }, (_, i) => `synod:lab:locks:0-${i + 1}`));
+  });
+});
+
 describe('an operator', () => {
   it('ends a lock as its expiry would, with the reason, and the token rises', () => {
     const locks = new LockDrive();
