@@ -28,17 +28,14 @@ const portOf = (server: DevServer): number => Number(server.address.split(':')[1
 /** Resolves when the process is gone; the event is not ours to await, since it is no child of this process. */
 async function gone(pid: number): Promise<void> {
   await expect
-    .poll(
-      () => {
-        try {
-          process.kill(pid, 0);
-          return 'running';
-        } catch {
-          return 'gone';
-        }
-      },
-      { timeout: 10_000 },
-    )
+    .poll(() => {
+      try {
+        process.kill(pid, 0);
+        return 'running';
+      } catch {
+        return 'gone';
+      }
+    })
     .toBe('gone');
 }
 

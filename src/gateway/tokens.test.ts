@@ -77,21 +77,18 @@ describe('a file of tokens', () => {
     expect((await file.find(first.token))?.agent).toBe('ann');
     const second = issue({ agent: 'bob', rooms: ['lab'] });
     await editTokens(path, (known) => [...known, second.stored]);
-    await expect.poll(async () => (await file.find(second.token))?.agent, { timeout: 5_000 }).toBe('bob');
+    await expect.poll(async () => (await file.find(second.token))?.agent).toBe('bob');
     const whole = await readFile(path, 'utf8');
     await writeFile(path, whole.slice(0, 20));
     await expect
-      .poll(
-        async () => {
-          await file.find(first.token);
-          return said.length;
-        },
-        { timeout: 5_000 },
-      )
+      .poll(async () => {
+        await file.find(first.token);
+        return said.length;
+      })
       .toBeGreaterThan(0);
     expect((await file.find(second.token))?.agent).toBe('bob');
     await writeFile(path, JSON.stringify({ tokens: [second.stored] }));
-    await expect.poll(async () => await file.holds(first.stored), { timeout: 5_000 }).toBe(false);
+    await expect.poll(async () => await file.holds(first.stored)).toBe(false);
     expect(await file.holds(second.stored)).toBe(true);
   });
 

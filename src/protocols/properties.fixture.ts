@@ -28,8 +28,6 @@ export interface Course<S, M extends Base, Schedule, Property extends string> {
 
 interface Effort {
   readonly numRuns: number;
-  /** Milliseconds. Default: that of every test. */
-  readonly timeout?: number;
 }
 
 /** Whether no schedule of so many breaks anything; throws the first that does, shrunk. */
@@ -49,9 +47,9 @@ export function holdsFor<S, M extends Base, Schedule, Property extends string>(
 /** The test that no schedule breaks anything. */
 export function keepsEveryProperty<S, M extends Base, Schedule, Property extends string>(
   course: Course<S, M, Schedule, Property>,
-  { numRuns, ...options }: Effort,
+  { numRuns }: Effort,
 ): void {
-  it('keeps every property under any schedule', options, () => {
+  it('keeps every property under any schedule', () => {
     expect(holdsFor(course, numRuns)).toBe(true);
   });
 }
@@ -60,9 +58,9 @@ export function keepsEveryProperty<S, M extends Base, Schedule, Property extends
 export function noticesBroken<S, M extends Base, Schedule, Property extends string>(
   { sound, schedule, broken }: Course<S, M, Schedule, Property>,
   copies: readonly Broken<S, M, Property>[],
-  { numRuns, ...options }: Effort = { numRuns: 5_000 },
+  { numRuns }: Effort = { numRuns: 5_000 },
 ): void {
-  it.each(copies)('$name: "$breaks" notices', options, ({ protocol, breaks }) => {
+  it.each(copies)('$name: "$breaks" notices', ({ protocol, breaks }) => {
     const result = fc.check(
       fc.property(schedule, (each) => !broken(protocol, each).has(breaks)),
       { numRuns },

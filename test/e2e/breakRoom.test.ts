@@ -3,7 +3,7 @@ import { Agent } from '../../src/client/index.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { say, Wire } from '../support/wire.ts';
 
-describe('a break room', { timeout: 60_000 }, () => {
+describe('a break room', () => {
   let stack: Stack;
   beforeAll(async () => {
     stack = await startStack();

@@ -15,7 +15,7 @@ interface Running {
   stop(): Promise<void>;
 }
 
-describe('the bridge', { timeout: 120_000 }, () => {
+describe('the bridge', () => {
   let stack: Stack;
   let chat: FakeMatrix;
   let room = '';
@@ -67,7 +67,7 @@ describe('the bridge', { timeout: 120_000 }, () => {
   const texts = (): string[] => chat.posts.filter(({ author }) => author === chat.me).map(({ text }) => text);
   const ledger = (): Wire => Wire.ledger(stack.client, room, `matrix:${chat.room}`);
   const told = async (count: number): Promise<void> => {
-    await expect.poll(() => new Set(numbersIn(...texts())).size, { timeout: 60_000 }).toBe(count);
+    await expect.poll(() => new Set(numbersIn(...texts())).size).toBe(count);
   };
 
   it('tells every message once, in the order of the room', async () => {
@@ -105,11 +105,11 @@ describe('the bridge', { timeout: 120_000 }, () => {
     chat.faults.push({ kind: 'slow', ms: 1 }, { kind: 'rate-limited', retryAfterMs: 60_000 });
     const first = bridge({ adapter });
     await new Agent(stack.client, 'ann').post(room, long);
-    await expect.poll(() => first.notes.join('\n'), { timeout: 20_000 }).toContain('429');
+    await expect.poll(() => first.notes.join('\n')).toContain('429');
     await first.stop();
     expect(await ledger().view()).toMatchObject({ cursor: 0, part: 1, doubt: { part: 1 } });
     bridge({ adapter });
-    await expect.poll(() => texts().join(''), { timeout: 30_000 }).toContain('word-159');
+    await expect.poll(() => texts().join('')).toContain('word-159');
     expect(texts().join('')).toBe(`ann: ${long}`);
     for (const text of texts()) expect(text.length).toBeLessThanOrEqual(400);
   });
@@ -117,9 +117,9 @@ describe('the bridge', { timeout: 120_000 }, () => {
   it('has one poster of two, and the other goes on when that one falls silent', async () => {
     // However long it takes to say that it is there, it keeps its place; the other one looks often.
     const first = bridge({ leaseSeconds: 120 });
-    await expect.poll(() => first.notes.join(), { timeout: 20_000 }).toContain('posts to');
+    await expect.poll(() => first.notes.join()).toContain('posts to');
     const second = bridge();
-    await expect.poll(() => second.notes.join(), { timeout: 20_000 }).toContain('standing by');
+    await expect.poll(() => second.notes.join()).toContain('standing by');
     await talk(stack.client, room, 10, 2);
     await told(10);
     expect(second.notes.length).toBe(1);
@@ -136,7 +136,7 @@ describe('the bridge', { timeout: 120_000 }, () => {
     await told(5);
     await chat.down();
     await talk(stack.client, room, 40, 4, 5);
-    await expect.poll(() => one.notes.join(), { timeout: 20_000 }).toContain('cannot be reached');
+    await expect.poll(() => one.notes.join()).toContain('cannot be reached');
     await chat.up();
     await told(45);
     expect(numbersIn(...texts())).toEqual(await saidIn(stack.client, room, 45));
@@ -148,7 +148,7 @@ describe('the bridge', { timeout: 120_000 }, () => {
     bridge({ capacity: 5 });
     await saidIn(stack.client, room, 30);
     await chat.up();
-    await expect.poll(() => numbersIn(...texts()).length, { timeout: 60_000 }).toBeGreaterThanOrEqual(4);
+    await expect.poll(() => numbersIn(...texts()).length).toBeGreaterThanOrEqual(4);
     expect(texts().join('\n')).toMatch(/… \d+ entries are left out here: the chat fell behind\./);
     const said = await saidIn(stack.client, room, 30);
     expect(numbersIn(...texts())).toEqual(said.filter((number) => numbersIn(...texts()).includes(number)));
@@ -177,12 +177,12 @@ describe('the bridge', { timeout: 120_000 }, () => {
   it('begins now where it is told to, and passes over what is not for people', async () => {
     await talk(stack.client, room, 5, 1);
     const one = bridge({ begin: 'now' });
-    await expect.poll(() => one.notes.join(), { timeout: 20_000 }).toContain('posts to');
+    await expect.poll(() => one.notes.join()).toContain('posts to');
     await talk(stack.client, room, 1, 1, 5);
     await told(1);
     expect(numbersIn(...texts())).toEqual([6]);
     const { head } = (await Wire.room(stack.client, room).view())['log'] as { head: number };
-    await expect.poll(async () => (await ledger().view())['cursor'], { timeout: 20_000 }).toBe(head);
+    await expect.poll(async () => (await ledger().view())['cursor']).toBe(head);
   });
 
   it('hands on what people write, from where it was read to, and nothing else', async () => {
@@ -197,17 +197,16 @@ describe('the bridge', { timeout: 120_000 }, () => {
               .view()
               .catch(() => ({}))
           )['heard' as never],
-        { timeout: 20_000 },
       )
       .toBeDefined();
     await talk(stack.client, room, 2, 1);
     await told(2);
     chat.says('@ann:example.org', 'one');
     chat.botSays('noise');
-    await expect.poll(() => heard, { timeout: 20_000 }).toEqual(['one']);
+    await expect.poll(() => heard).toEqual(['one']);
     await one.stop();
     chat.says('@ann:example.org', 'two');
     bridge(options);
-    await expect.poll(() => heard, { timeout: 20_000 }).toEqual(['one', 'two']);
+    await expect.poll(() => heard).toEqual(['one', 'two']);
   });
 });

@@ -73,7 +73,7 @@ async function serverAt(port: string): Promise<number> {
   throw new Error(`no server at port ${port}`);
 }
 
-describe('the command line', { timeout: 120_000 }, () => {
+describe('the command line', () => {
   let server: DevServer;
   let env: NodeJS.ProcessEnv;
 
@@ -117,9 +117,7 @@ describe('the command line', { timeout: 120_000 }, () => {
 
     const announced = await new Agent(client, 'agent-1').announce('cli', { task_id: 't-1', title: 'Look around' });
     expect(announced.replies[0]).toMatchObject({ type: 'task.accepted' });
-    await expect
-      .poll(async () => (await new Agent(client, 'agent-1').board('cli')).length, { timeout: 30_000 })
-      .toBe(1);
+    await expect.poll(async () => (await new Agent(client, 'agent-1').board('cli')).length).toBe(1);
     const board = new Synod(['board', 'cli', '--json'], env);
     expect(JSON.parse(await board.says(/t-1/))).toMatchObject({ id: 't-1', status: 'open' });
     expect(await board.exit()).toBe(0);
@@ -168,7 +166,7 @@ describe('the command line', { timeout: 120_000 }, () => {
     process.on('warning', warned);
     const post = new Agent(client, 'agent-1').post('dev', 'is a worker there?');
     const asked = 'no answer from synod:dev:room for 10 s: does a worker poll the task queue';
-    await expect.poll(() => warnings.join('\n'), { timeout: 60_000 }).toContain(asked);
+    await expect.poll(() => warnings.join('\n')).toContain(asked);
     process.off('warning', warned);
     const [refused] = await Promise.allSettled([post, disconnect(client)]);
     expect(String(refused.status === 'rejected' && refused.reason)).toContain('disconnected before synod:dev:room');

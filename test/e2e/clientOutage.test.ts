@@ -17,65 +17,60 @@ afterEach(async () => {
 const byText = (a: string, b: string): number => (a < b ? -1 : 1);
 /** Each once, and in order. */
 const once = (seqs: readonly number[]): number[] => [...new Set(seqs)].toSorted((a, b) => a - b);
-const POLL = { timeout: 40_000 };
 
-it(
-  'goes on after the server was down: a worker works, a listener hears everything once',
-  { timeout: 120_000 },
-  async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'synod-client-'));
-    stops.push(() => rm(folder, { recursive: true, force: true }));
-    const dbFilename = path.join(folder, 'server.db');
-    const room = 'restarted';
-    let server = await startDevServer({ dbFilename, log: () => undefined });
-    stops.unshift(() => server.stop());
-    const worker = await startWorkerProcess(server.address);
-    stops.unshift(() => worker.stop());
-    const client = await connect({ address: server.address });
-    stops.unshift(() => disconnect(client));
-    const producer = new Agent(client, 'producer');
-    await producer.join(room, { kind: 'producer', purpose: 'has work' });
+it('goes on after the server was down: a worker works, a listener hears everything once', async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'synod-client-'));
+  stops.push(() => rm(folder, { recursive: true, force: true }));
+  const dbFilename = path.join(folder, 'server.db');
+  const room = 'restarted';
+  let server = await startDevServer({ dbFilename, log: () => undefined });
+  stops.unshift(() => server.stop());
+  const worker = await startWorkerProcess(server.address);
+  stops.unshift(() => worker.stop());
+  const client = await connect({ address: server.address });
+  stops.unshift(() => disconnect(client));
+  const producer = new Agent(client, 'producer');
+  await producer.join(room, { kind: 'producer', purpose: 'has work' });
 
-    const heard: LogEvent[] = [];
-    const stopListening = producer.listen(room, (event) => heard.push(event), { after: 0 });
-    const reports: string[] = [];
-    const stop = new AbortController();
-    const work = new Agent(client, 'worker').work(room, async () => 'done', {
-      signal: stop.signal,
-      onReport: ({ kind, task_id: taskId }) => reports.push(`${kind} ${taskId}`),
-    });
-    stops.unshift(async () => {
-      stopListening();
-      stop.abort();
-      await work;
-    });
-    const texts: string[] = [];
-    const post = async () => {
-      const batch = Array.from({ length: 20 }, (_, i) => `post ${texts.length + i}`);
-      texts.push(...batch);
-      await Promise.all(batch.map(async (text) => await producer.post(room, text)));
-    };
-    await post();
-    await producer.announce(room, { task_id: 'before', title: 'before' });
-    await expect.poll(() => reports, POLL).toEqual(['started before', 'completed before']);
+  const heard: LogEvent[] = [];
+  const stopListening = producer.listen(room, (event) => heard.push(event), { after: 0 });
+  const reports: string[] = [];
+  const stop = new AbortController();
+  const work = new Agent(client, 'worker').work(room, async () => 'done', {
+    signal: stop.signal,
+    onReport: ({ kind, task_id: taskId }) => reports.push(`${kind} ${taskId}`),
+  });
+  stops.unshift(async () => {
+    stopListening();
+    stop.abort();
+    await work;
+  });
+  const texts: string[] = [];
+  const post = async () => {
+    const batch = Array.from({ length: 20 }, (_, i) => `post ${texts.length + i}`);
+    texts.push(...batch);
+    await Promise.all(batch.map(async (text) => await producer.post(room, text)));
+  };
+  await post();
+  await producer.announce(room, { task_id: 'before', title: 'before' });
+  await expect.poll(() => reports).toEqual(['started before', 'completed before']);
 
-    await server.kill();
-    const meanwhile = post();
-    server = await startDevServer({ dbFilename, port: Number(server.address.split(':')[1]), log: () => undefined });
-    await meanwhile;
-    await producer.announce(room, { task_id: 'after', title: 'after' });
-    await expect.poll(() => reports.slice(2), POLL).toEqual(['started after', 'completed after']);
+  await server.kill();
+  const meanwhile = post();
+  server = await startDevServer({ dbFilename, port: Number(server.address.split(':')[1]), log: () => undefined });
+  await meanwhile;
+  await producer.announce(room, { task_id: 'after', title: 'after' });
+  await expect.poll(() => reports.slice(2)).toEqual(['started after', 'completed after']);
 
-    const posted = () =>
-      heard.flatMap(({ envelope: { type, text } }) => (type === 'room.post' ? [JSON.stringify(text)] : []));
-    await expect.poll(() => posted().length, POLL).toBe(texts.length);
-    expect(posted().toSorted(byText)).toEqual(texts.map((text) => JSON.stringify(text)).toSorted(byText));
-    const seqs = heard.map(({ seq }) => seq);
-    expect(seqs).toEqual(once(seqs));
-  },
-);
+  const posted = () =>
+    heard.flatMap(({ envelope: { type, text } }) => (type === 'room.post' ? [JSON.stringify(text)] : []));
+  await expect.poll(() => posted().length).toBe(texts.length);
+  expect(posted().toSorted(byText)).toEqual(texts.map((text) => JSON.stringify(text)).toSorted(byText));
+  const seqs = heard.map(({ seq }) => seq);
+  expect(seqs).toEqual(once(seqs));
+});
 
-it('hears every entry once over the runs of a room', { timeout: 120_000 }, async () => {
+it('hears every entry once over the runs of a room', async () => {
   const room = 'runs';
   // Suggested early, so that a short test has several runs.
   const extraArgs = ['--dynamic-config-value', 'limit.historyCount.suggestContinueAsNew=200'];
@@ -103,7 +98,7 @@ it('hears every entry once over the runs of a room', { timeout: 120_000 }, async
   // However slow the listener is, the room keeps what it has not heard yet.
   while ((await runsSoFar()) < 3) {
     for (let i = 0; i < 20; i++) await round();
-    await expect.poll(() => posts, POLL).toBe(sent);
+    await expect.poll(() => posts).toBe(sent);
   }
   stop();
   expect(gaps).toBe(0);

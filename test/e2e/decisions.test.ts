@@ -24,7 +24,7 @@ async function roomOf(name: string, agent: string): Promise<Room> {
 describe('room.decide', () => {
   const proposal = { question: 'Publish?', voters: ['v1', 'v2', 'v3'], quorum: 2, deadlineSeconds: 60 };
 
-  it('resolves to the commit, with what the handlers of the voters returned', { timeout: 60_000 }, async () => {
+  it('resolves to the commit, with what the handlers of the voters returned', async () => {
     const asked: Question[] = [];
     const [first, second] = await Promise.all([roomOf('commit', 'v1'), roomOf('commit', 'v2')]);
     stops.unshift(
@@ -89,7 +89,7 @@ describe('room.decide', () => {
     stops.unshift((await roomOf('errors', 'v2')).onProposal(() => Promise.reject(new Error('no idea')), { onError }));
     const stop = new AbortController();
     const deciding = (await roomOf('errors', 'ann')).decide({ ...proposal, proposal_id: 'p' }, stop.signal);
-    await expect.poll(() => errors.length, { timeout: 15_000 }).toBe(2);
+    await expect.poll(() => errors.length).toBe(2);
     expect(errors.sort((a, b) => (a < b ? -1 : 1))).toEqual([
       'Error: no idea',
       expect.stringContaining('invalid_envelope: choice must be an option'),
@@ -100,7 +100,7 @@ describe('room.decide', () => {
 });
 
 describe('room.barrier', () => {
-  it('releases all that meet, whoever opens it, and those that only come', { timeout: 60_000 }, async () => {
+  it('releases all that meet, whoever opens it, and those that only come', async () => {
     const roster = ['w1', 'w2', 'w3'];
     const terms = { roster, timeoutSeconds: 60, fallback: 'fail' } as const;
     const [one, two, three, aggregator] = await Promise.all(
@@ -124,7 +124,7 @@ describe('room.barrier', () => {
     });
   });
 
-  it('names who was missing at the time-out, and who left', { timeout: 60_000 }, async () => {
+  it('names who was missing at the time-out, and who left', async () => {
     const [one, two] = [await roomOf('dropped', 'w1'), await roomOf('dropped', 'w2')];
     const terms = { roster: ['w1', 'w2', 'w3'], timeoutSeconds: 600, fallback: 'proceed', quorum: 1 } as const;
     const meeting = one.barrier('p', terms);

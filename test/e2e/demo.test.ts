@@ -177,7 +177,7 @@ async function mutant(name: string, file: string, from: string, to: string): Pro
 }
 
 // One after the other: each brings a server, a worker and four agents.
-describe.sequential('the demo', { timeout: 300_000 }, () => {
+describe.sequential('the demo', () => {
   it('does every task of any folder once, over a killed and a stopped agent', async () => {
     const demo = await Demo.start(root, []);
     await demo.endedWith((code) => code === 0);
@@ -215,7 +215,7 @@ describe.sequential('the demo', { timeout: 300_000 }, () => {
 
   it.skipIf(process.platform !== 'linux')('leaves nothing behind when it is stopped in the middle', async () => {
     const demo = await Demo.start();
-    await expect.poll(() => demo.stdout, { timeout: 60_000 }).toMatch(/is completed by agent-/);
+    await expect.poll(() => demo.stdout).toMatch(/is completed by agent-/);
     const before = await processesOf(demo.temporary);
     const ports = await portsOf(before.keys());
     // The demo under tsx, a server, a worker and agents; and the server's port among others.

@@ -11,7 +11,7 @@ import { startStack } from '../support/stack.ts';
 import { retried, say, Wire } from '../support/wire.ts';
 import { startWorkerProcess } from '../support/workerProcess.ts';
 
-it('a killed worker and a restarted server change neither the epoch nor who leads', { timeout: 180_000 }, async () => {
+it('a killed worker and a restarted server change neither the epoch nor who leads', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'synod-election-'));
   const dbFilename = path.join(folder, 'temporal.db');
   const role = 'r';
@@ -58,7 +58,7 @@ function standing({ epoch, coordinator, since, candidates, last_heartbeat }: Rec
   return { epoch, coordinator, since, candidates, last_heartbeat };
 }
 
-it('200 candidates stand for one role, and each leads once', { timeout: 180_000 }, async () => {
+it('200 candidates stand for one role, and each leads once', async () => {
   const stack = await startStack();
   try {
     const wire = Wire.coordinator(stack.client, 'crowd', 'r');
@@ -86,7 +86,7 @@ it('200 candidates stand for one role, and each leads once', { timeout: 180_000 
   }
 });
 
-it('a coordinator whose process is killed is followed by another in the next epoch', { timeout: 180_000 }, async () => {
+it('a coordinator whose process is killed is followed by another in the next epoch', async () => {
   const stack = await startStack();
   try {
     const { ms, epoch, killed, next, directives, lost, elected } = await failover(

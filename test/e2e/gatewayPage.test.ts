@@ -60,7 +60,7 @@ async function startGatewayCommand(): Promise<OwnedChild> {
   return child;
 }
 
-describe('docs/gateway.md', { timeout: 120_000 }, () => {
+describe('docs/gateway.md', () => {
   it('does what it says, with curl alone', async () => {
     const [
       tokens = '',

@@ -43,7 +43,7 @@ function clientOf(i: number): Client {
 }
 
 describe('a room that hands over again and again', () => {
-  it('keeps every acknowledged message once and in order, for all readers', { timeout: 120_000 }, async () => {
+  it('keeps every acknowledged message once and in order, for all readers', async () => {
     const total = SENDERS * POSTS_A_SENDER;
     const posts = (events: readonly Envelope[]): string[] =>
       events.flatMap((e) => (e.type === 'room.post' ? [`${e.from} ${String(e['text'])}`] : []));
@@ -101,7 +101,7 @@ describe('a room that hands over again and again', () => {
 });
 
 describe('a task that hands over', () => {
-  it('keeps its lease, its token, its answers and its deadline', { timeout: 120_000 }, async () => {
+  it('keeps its lease, its token, its answers and its deadline', async () => {
     const task = Wire.task(stack.client, 'relay', 'held');
     const announce = say('task.announce', 'producer', {
       task_id: 'held',
@@ -158,7 +158,7 @@ describe('a task that hands over', () => {
   });
 });
 
-describe('a lock manager that should hand over', { timeout: 120_000 }, () => {
+describe('a lock manager that should hand over', () => {
   /** Takes and frees a lock until the history of its first run is long enough to be handed over; nobody is told meanwhile. */
   async function busy(room: string): Promise<{ wire: Wire; cycle: () => Promise<void>; open: () => void }> {
     const wire = Wire.locks(stack.client, room);
@@ -194,7 +194,7 @@ describe('a lock manager that should hand over', { timeout: 120_000 }, () => {
     expect(count([before], 'timerCanceledEventAttributes')).toBe(0);
     open();
     const handed = async () => (await runsOf(stack.client, wire.workflowId)).length;
-    await expect.poll(handed, { timeout: 20_000 }).toBe(2);
+    await expect.poll(handed).toBe(2);
     expect(faultsOf(await runsOf(stack.client, wire.workflowId))).toEqual([]);
   });
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Agent } from '../../src/client/index.ts';
 import { usersBundle } from '../support/bundle.ts';
-import { failedTasksOf, runsOf, signalsOf } from '../support/history.ts';
+import { faultsOf, runsOf, signalsOf } from '../support/history.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { say, Wire } from '../support/wire.ts';
 import type { producer } from '../users/workflows.ts';
@@ -50,7 +50,7 @@ describe('a task that a workflow announces', () => {
     stop.abort();
     await working;
     const runs = await runsOf(stack.client, 'order 1');
-    expect(failedTasksOf(runs)).toEqual({});
+    expect(faultsOf(runs)).toEqual([]);
     expect(signalsOf(runs, 'synod.reply')).toContainEqual(
       expect.objectContaining({ type: 'task.completed', task_id: 'count' }),
     );

@@ -52,7 +52,7 @@ async function waiting(room: string, count: number): Promise<void> {
 
 const exclusive = { type: 'exclusive' } as const;
 
-describe('holding a lock', { timeout: 60_000 }, () => {
+describe('holding a lock', () => {
   it('lets one in after the other, in their order, each with a greater token', async () => {
     const { ann, bob, cleo } = await rooms('order', 'ann', 'bob', 'cleo');
     const go = new Event();
@@ -110,7 +110,7 @@ describe('holding a lock', { timeout: 60_000 }, () => {
   });
 });
 
-describe('losing a lock', { timeout: 60_000 }, () => {
+describe('losing a lock', () => {
   it('fires its signal, and takes nothing for done that comes after', async () => {
     const { ann, bob } = await rooms('forced', 'ann', 'bob');
     const has = new Event();
@@ -129,7 +129,7 @@ describe('losing a lock', { timeout: 60_000 }, () => {
   });
 });
 
-describe('waiting in vain', { timeout: 60_000 }, () => {
+describe('waiting in vain', () => {
   it('is told at once where it only tries', async () => {
     const { ann, bob } = await rooms('tries', 'ann', 'bob');
     await ann.lock(['x'], exclusive, async () => {
@@ -190,7 +190,7 @@ describe('waiting in vain', { timeout: 60_000 }, () => {
   });
 });
 
-describe('shards', { timeout: 60_000 }, () => {
+describe('shards', () => {
   it('spread a room’s locks, and take together what shares a tag', async () => {
     await stack.client.workflow.start('lockManager', {
       taskQueue: 'synod',

@@ -36,7 +36,7 @@ async function beside(name: string, resource: string): Promise<string[]> {
   });
 }
 
-describe('room.configureLocks', { timeout: 60_000 }, () => {
+describe('room.configureLocks', () => {
   it('gives a resource its permits, and takes them away', async () => {
     const setup = roomOf('operator:setup', 'permits');
     const configured = await setup.configureLocks({ permits: { model: 2 }, rollbackSeconds: 3 });

@@ -34,7 +34,7 @@ const headOf = (view: Record<string, unknown>) => z.object({ head: z.number() })
 const isOf = (type: string) => (event: Envelope) => event.type === type;
 const numberOf = (event: Envelope) => Number(/\d+$/.exec(String(event['lock_id']))?.[0]);
 
-describe('many waiters for one lock', { timeout: 400_000 }, () => {
+describe('many waiters for one lock', { timeout: 900_000 }, () => {
   it(`of 8 processes, ${processes * agents} in all, have their turn in order, each once`, async () => {
     const total = processes * agents;
     const wire = Wire.locks(stack.client, 'crowd', { config: { max_waits: 2 * processes } });
@@ -44,7 +44,7 @@ describe('many waiters for one lock', { timeout: 400_000 }, () => {
         Lockers.start(stack.server.address, { room: 'crowd', name: `p${i}`, agents, resource: 'x' }),
       ),
     );
-    await expect.poll(async () => (await wire.view())['waiting'], { timeout: 200_000 }).toBe(total);
+    await expect.poll(async () => (await wire.view())['waiting'], { timeout: 600_000 }).toBe(total);
     const log = new Follower(wire, headOf(await wire.view()));
     const from = performance.now();
     await letGo();

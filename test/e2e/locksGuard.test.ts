@@ -7,7 +7,7 @@ const SECONDS = Number(process.env['SYNOD_GUARD_SECONDS'] ?? 0);
 
 it(
   'a guarded file has no line of an older token after one of a newer, however its writers are paused',
-  { timeout: 120_000 + SECONDS * 2_000 },
+  { timeout: 300_000 + SECONDS * 2_000 },
   async () => {
     const stack = await startStack();
     try {

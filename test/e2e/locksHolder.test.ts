@@ -28,7 +28,7 @@ function request(from: string, more: object = {}): Envelope {
   return say('lock.request', from, { resources: ['x'], lock_type: 'exclusive', wait_seconds: 300, ...more });
 }
 
-describe('a holder', { timeout: 120_000 }, () => {
+describe('a holder', () => {
   it('whose process is killed is followed by the next once its lease is over, with a greater token', async () => {
     const room = 'killed';
     const holder = await Lockers.start(stack.server.address, {
@@ -75,7 +75,7 @@ describe('a holder', { timeout: 120_000 }, () => {
       });
       guard.enough = true;
       holder.resume();
-      await expect.poll(() => guard.refused.length, { timeout: 30_000 }).toBeGreaterThan(0);
+      await expect.poll(() => guard.refused.length).toBeGreaterThan(0);
       expect(guard.refused[0]).toMatchObject({ who: 'late', token: expect.any(Number) as number });
       expect(guard.refused[0]?.token).toBeLessThan(token);
       expect(await guard.lines()).toEqual([`1 ${token} second`]);
@@ -106,7 +106,7 @@ describe('a holder', { timeout: 120_000 }, () => {
     expect((await wire.ask(say('lock.renew', 'cleo', { lock_id: 'l-3' })))[0]).toMatchObject({ type: 'lock.renewed' });
   });
 
-  it('goes on renewing over a killed worker and a restarted server', { timeout: 240_000 }, async () => {
+  it('goes on renewing over a killed worker and a restarted server', async () => {
     const room = 'restarts';
     const dbFilename = path.join(folder, 'temporal.db');
     let server = await startDevServer({ log: () => {}, dbFilename });
@@ -126,7 +126,7 @@ describe('a holder', { timeout: 120_000 }, () => {
     const renewed = async (than: number): Promise<number> => {
       let seen = 0;
       const look = async () => (seen = await retried(ends).catch(() => 0));
-      await expect.poll(look, { timeout: 60_000, interval: 500 }).toBeGreaterThan(than);
+      await expect.poll(look, { interval: 500 }).toBeGreaterThan(than);
       return seen;
     };
     try {

@@ -20,7 +20,7 @@ function request(from: string, resources: readonly string[], more: object = {}):
 const synodsOf = async (wire: Wire) =>
   (await retried(() => wire.log())).map(({ envelope }) => envelope).filter(({ from }) => from === 'synod');
 
-it('a cancel that races a grant, 200 times, has one terminal answer each', { timeout: 180_000 }, async () => {
+it('a cancel that races a grant, 200 times, has one terminal answer each', async () => {
   const [mine, theirs] = [stack.client, await stack.connect()];
   const each = 20;
   const ends: Record<string, number> = {};
@@ -56,7 +56,7 @@ it('a cancel that races a grant, 200 times, has one terminal answer each', { tim
   expect((ends['lock.granted'] ?? 0) + (ends['lock.cancelled'] ?? 0)).toBe(10 * each);
 });
 
-describe('two who want the same two', { timeout: 120_000 }, () => {
+describe('two who want the same two', () => {
   it('in the one order and in the other never wait for each other', async () => {
     const { address } = stack.server;
     const clients = [await connect({ address }), await connect({ address })] as const;
@@ -90,7 +90,7 @@ describe('two who want the same two', { timeout: 120_000 }, () => {
       request('bob', ['a'], { wait_seconds: 60 }),
     );
     expect([forB, forA]).toMatchObject([{ type: 'lock.queued' }, { type: 'lock.queued' }]);
-    await expect.poll(async () => (await wire.view())['waiting'], { timeout: 20_000 }).toBe(0);
+    await expect.poll(async () => (await wire.view())['waiting']).toBe(0);
     const log = await synodsOf(wire);
     const denied = log.filter(({ type }) => type === 'lock.denied');
     // Ann's wait ends first: it costs her what she holds, which is bob's in the same step, before his own wait ends.

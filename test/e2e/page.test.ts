@@ -8,7 +8,7 @@ import { startStack, type Stack } from '../support/stack.ts';
 const ROOM = 'lab';
 const MALICE = '<script>document.title = "taken"</script><img src=x onerror="document.title=\'taken\'"> @everyone';
 
-describe.skipIf(noBrowser)('the page of a room', { timeout: 90_000 }, () => {
+describe.skipIf(noBrowser)('the page of a room', () => {
   let stack: Stack;
   let gateway: TestGateway;
   let browser: TestBrowser;
@@ -103,7 +103,7 @@ describe.skipIf(noBrowser)('the page of a room', { timeout: 90_000 }, () => {
     await browser.context.setOffline(true);
     await new Agent(stack.client, 'ann').post(ROOM, 'meanwhile');
     await browser.context.setOffline(false);
-    await expect.poll(() => text('log'), { timeout: 30_000 }).toContain('meanwhile');
+    await expect.poll(() => text('log')).toContain('meanwhile');
     // Each once.
     expect((await text('log')).split('meanwhile')).toHaveLength(2);
   });

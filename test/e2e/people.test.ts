@@ -17,7 +17,7 @@ const LIST = {
 
 const entriesOf = async (wire: Wire) => (await wire.log()).map(({ envelope }) => envelope);
 
-describe('people in the chat', { timeout: 120_000 }, () => {
+describe('people in the chat', () => {
   let stack: Stack;
   let chat: FakeMatrix;
   let room = '';
@@ -57,7 +57,7 @@ describe('people in the chat', { timeout: 120_000 }, () => {
     ends.push(end);
     const ledger = Wire.ledger(stack.client, room, `matrix:${chat.room}`);
     const heard = async () => (await ledger.view().catch((): Record<string, unknown> => ({})))['heard'];
-    await expect.poll(heard, { timeout: 20_000 }).toBeDefined();
+    await expect.poll(heard).toBeDefined();
     return { notes, end, stop };
   }
 
@@ -65,7 +65,7 @@ describe('people in the chat', { timeout: 120_000 }, () => {
   const answersTo = (id: string): string[] =>
     chat.posts.filter(({ author, thread }) => author === chat.me && thread === id).map(({ text }) => text);
   const answerTo = async (id: string): Promise<string> => {
-    await expect.poll(() => answersTo(id).length, { timeout: 30_000 }).toBe(1);
+    await expect.poll(() => answersTo(id).length).toBe(1);
     return answersTo(id)[0] ?? '';
   };
   const ask = async (text: string, author: string = JO): Promise<string> => await answerTo(chat.says(author, text));
@@ -90,7 +90,7 @@ describe('people in the chat', { timeout: 120_000 }, () => {
     expect(await proposal.view()).toMatchObject({ outcome: { type: 'decision.commit', choice: 'yes' } });
     expect(answersTo(stranger)).toEqual([]);
     expect(notes.filter((note) => note.includes(STRANGER))).toHaveLength(1);
-    await expect.poll(told, { timeout: 20_000 }).toContain('p-12 is decided: yes');
+    await expect.poll(told).toContain('p-12 is decided: yes');
   });
 
   it('speak as their agents, once; what they wrote is not told back, and who is not listed is not heard', async () => {
@@ -102,10 +102,10 @@ describe('people in the chat', { timeout: 120_000 }, () => {
     const room1 = Wire.room(stack.client, room);
     const posts = async () =>
       (await entriesOf(room1)).filter(({ type }) => type === 'room.post').map(({ from, text }) => ({ from, text }));
-    await expect.poll(posts, { timeout: 20_000 }).toHaveLength(1);
+    await expect.poll(posts).toHaveLength(1);
     expect(await posts()).toEqual([{ from: 'jo', text: 'hello\n!vote yes p-1; $(reboot)' }]);
     await new Agent(stack.client, 'worker').post(room, 'and an agent');
-    await expect.poll(told, { timeout: 20_000 }).toContain('worker: and an agent');
+    await expect.poll(told).toContain('worker: and an agent');
     expect(told()).not.toContain('hello');
     expect(await room1.view()).not.toHaveProperty('paused');
   });
@@ -115,7 +115,7 @@ describe('people in the chat', { timeout: 120_000 }, () => {
     chat.says(STRANGER, '!pause');
     chat.says(STRANGER, 'let me in');
     const log = async () => (await entriesOf(Wire.room(stack.client, room)).catch(() => [])).map(({ type }) => type);
-    await expect.poll(log, { timeout: 20_000 }).toContain('room.post');
+    await expect.poll(log).toContain('room.post');
     expect(await entriesOf(Wire.room(stack.client, room))).toMatchObject([
       { type: 'room.post', from: 'visitors', text: `${STRANGER}: let me in` },
       { type: 'room.accepted' },
@@ -165,7 +165,7 @@ describe('people in the chat', { timeout: 120_000 }, () => {
     const lockId = String(granted?.['lock_id'] as string);
     expect(await ask('!locks')).toContain(`report, write by bo since`);
     expect(await ask('!locks')).toContain(lockId);
-    await expect.poll(async () => await ask('!tasks'), { timeout: 20_000 }).toContain('t-9, open, priority 1');
+    await expect.poll(async () => await ask('!tasks')).toContain('t-9, open, priority 1');
     expect(await ask('!who')).toContain('producer, worker: <\u200b@\u200bU1> sorting');
     expect(await ask(`!release ${lockId} stuck`, ANN)).toMatch(/^Refused: unauthorized: ann may not release/);
     expect(await ask(`!release ${lockId} bo has gone home`)).toBe(`${lockId} is released`);
@@ -204,12 +204,12 @@ describe('people in the chat', { timeout: 120_000 }, () => {
     const seen = () => reports.map(({ kind, task_id: id }) => `${kind} ${id}`);
     const announce = (id: string) => agent.announce(room, { task_id: id, title: id });
     await announce('long');
-    await expect.poll(seen, { timeout: 20_000 }).toEqual(['started long']);
+    await expect.poll(seen).toEqual(['started long']);
     expect(await ask('!pause for lunch')).toContain('The room is paused');
     await announce('next');
     expect(await ask('!who')).toContain('paused by operator:jo');
     finish();
-    await expect.poll(seen, { timeout: 20_000 }).toEqual(['started long', 'completed long']);
+    await expect.poll(seen).toEqual(['started long', 'completed long']);
     // Another worker, which has not heard the pause, learns it from the board; a round of the chat later it has begun nothing.
     const second = new AbortController();
     const other = new Agent(stack.client, 'other').work(
@@ -226,10 +226,10 @@ describe('people in the chat', { timeout: 120_000 }, () => {
     second.abort();
     await other;
     expect(await ask('!resume')).toBe('The room goes on.');
-    await expect.poll(seen, { timeout: 20_000 }).toContain('completed next');
+    await expect.poll(seen).toContain('completed next');
     await announce('endless');
-    await expect.poll(seen, { timeout: 20_000 }).toContain('started endless');
+    await expect.poll(seen).toContain('started endless');
     await ask('!cancel endless');
-    await expect.poll(seen, { timeout: 20_000 }).toContain('lost endless');
+    await expect.poll(seen).toContain('lost endless');
   });
 });

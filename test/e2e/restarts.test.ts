@@ -66,7 +66,6 @@ const lives: readonly Life[] = [
 
 it.each(lives)(
   '$name is the same after its worker was killed and its server restarted in the middle of it',
-  { timeout: 120_000 },
   async ({ wire: wireOf, before, fields, after, outcome }) => {
     const folder = await mkdtemp(path.join(tmpdir(), 'synod-restart-'));
     const stops: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];

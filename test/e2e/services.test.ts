@@ -39,7 +39,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack.stop());
 
-describe.each<Service>(Object.values(services))('a room that $name mirrors', { timeout: 120_000 }, (service) => {
+describe.each<Service>(Object.values(services))('a room that $name mirrors', (service) => {
   let chat: FakeServer;
   let room = '';
   let rooms = 0;
@@ -78,18 +78,18 @@ describe.each<Service>(Object.values(services))('a room that $name mirrors', { t
       const talking = talk(stack.client, room, MESSAGES, 4);
       const upTo = async (share: number): Promise<void> => {
         const told = () => new Set(numbersIn(...texts())).size;
-        await expect.poll(told, { timeout: 60_000, interval: 20 }).toBeGreaterThanOrEqual(MESSAGES * share);
+        await expect.poll(told, { interval: 20 }).toBeGreaterThanOrEqual(MESSAGES * share);
       };
       const posters = () => bridges.filter((one) => one.running() && /^posts to/m.test(one.tail()));
       await upTo(1 / 8);
       await chat.down();
       const notes = () => bridges.map((one) => one.tail()).join('\n');
-      await expect.poll(notes, { timeout: 20_000 }).toContain('cannot be reached');
+      await expect.poll(notes).toContain('cannot be reached');
       await chat.up();
       for (let kill = 1; kill <= KILLS; kill++) {
         await upTo(kill / (KILLS + 1));
         // The next one takes over when the lease of the last one is over, however much has been told until then.
-        await expect.poll(() => posters().length, { timeout: 20_000 }).toBeGreaterThan(0);
+        await expect.poll(() => posters().length).toBeGreaterThan(0);
         await posters()[0]?.kill();
       }
       await talking;
@@ -122,7 +122,7 @@ describe.each<Service>(Object.values(services))('a room that $name mirrors', { t
     });
     const ledger = Wire.ledger(stack.client, room, `${service.name}:${adapter.target}`);
     const heard = async () => (await ledger.view().catch((): Record<string, unknown> => ({})))['heard'];
-    await expect.poll(heard, { timeout: 20_000 }).toBeDefined();
+    await expect.poll(heard).toBeDefined();
   }
 
   it('hears a person’s vote, which decides, and not a stranger’s', async () => {
@@ -134,20 +134,20 @@ describe.each<Service>(Object.values(services))('a room that $name mirrors', { t
     const stranger = chat.says(service.stranger, '!vote no p-12');
     const noVoter = chat.says(service.another, '!vote yes p-12');
     // Messages are heard in order: once the later one is answered, the stranger's has been heard.
-    await expect.poll(() => answers(noVoter), { timeout: 20_000 }).toHaveLength(1);
+    await expect.poll(() => answers(noVoter)).toHaveLength(1);
     expect(answers(noVoter)[0]).toMatch(/^Refused: not_eligible/);
     expect(answers(stranger)).toEqual([]);
     expect(await proposal.view()).toMatchObject({ status: 'open', votes: {} });
     const vote = chat.says(service.person, '!vote yes p-12');
-    await expect.poll(() => answers(vote), { timeout: 20_000 }).toEqual(['jo has voted yes on p-12 (yes 1, no 0)']);
+    await expect.poll(() => answers(vote)).toEqual(['jo has voted yes on p-12 (yes 1, no 0)']);
     expect(await proposal.view()).toMatchObject({ outcome: { type: 'decision.commit', choice: 'yes' } });
-    await expect.poll(() => texts().join('\n'), { timeout: 20_000 }).toContain('p-12 is decided: yes');
+    await expect.poll(() => texts().join('\n')).toContain('p-12 is decided: yes');
   });
 
   it('is told what would ping, break out or leak, readable, harmless and masked', async () => {
     await bridge();
     await new Agent(stack.client, 'ann').post(room, nastyText);
-    await expect.poll(() => texts().at(-1), { timeout: 20_000 }).toMatch(/end$/);
+    await expect.poll(() => texts().at(-1)).toMatch(/end$/);
     expectTamed(texts());
     expect(own().map(({ pings }) => pings)).toEqual(own().map(() => 0));
     expect(texts().join('')).not.toContain(POSSIBLE_REPEAT);

@@ -25,7 +25,7 @@ afterAll(async () => {
 it.each([
   ['room', stormRoom],
   ['held task', stormHeldTask],
-] as const)('loses no acknowledged signal of 50 senders to a %s', { timeout: 180_000 }, async (name, scenario) => {
+] as const)('loses no acknowledged signal of 50 senders to a %s', async (name, scenario) => {
   const outcome = await scenario(clients, `storm-${name.replace(' ', '-')}`, SIZE);
   console.info(`storm of a ${name}: ${JSON.stringify(outcome)}`);
   expect(outcome.problems).toEqual([]);

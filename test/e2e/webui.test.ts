@@ -12,7 +12,7 @@ const ROOM = 'release';
 const TASK = 'write-notes';
 const WORKFLOW = `synod:${ROOM}:task:${TASK}`;
 
-describe.skipIf(noBrowser)('the Web UI', { timeout: 90_000 }, () => {
+describe.skipIf(noBrowser)('the Web UI', () => {
   let stack: Stack;
   let folder: string;
   let browser: TestBrowser;
@@ -42,7 +42,7 @@ describe.skipIf(noBrowser)('the Web UI', { timeout: 90_000 }, () => {
     const { runId } = await stack.client.workflow.getHandle(WORKFLOW).describe();
     const url = `${stack.server.uiUrl}/namespaces/default/workflows/${encodeURIComponent(WORKFLOW)}/${runId}/${name}`;
     await page.goto(url);
-    await expect.poll(() => textOf(page), { timeout: 20_000, message: url }).toContain(awaited);
+    await expect.poll(() => textOf(page), { message: url }).toContain(awaited);
     await page.screenshot({ path: path.join(folder, `${name}.png`), fullPage: true });
     return await textOf(page);
   }

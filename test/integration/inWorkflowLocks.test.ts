@@ -55,7 +55,7 @@ async function grantsOf(room: string, count: number): Promise<Envelope[]> {
     )
       .map(({ envelope }) => envelope)
       .filter(({ type }) => type === 'lock.granted');
-  await expect.poll(async () => (await grants()).length, { timeout: 10_000 }).toBeGreaterThanOrEqual(count);
+  await expect.poll(async () => (await grants()).length).toBeGreaterThanOrEqual(count);
   return await grants();
 }
 

@@ -22,7 +22,7 @@ const UNSEEN = new Set([
 ]);
 
 describe('the locks', () => {
-  it('break nothing in a small world, all of which is reached', { timeout: 60_000 }, () => {
+  it('break nothing in a small world, all of which is reached', () => {
     const result = explore(lockScope('small', small), { maxStates: 100_000 });
     expect(result).toMatchObject({ exhausted: true, violations: 0, examples: [] });
     expect(result.states).toBeGreaterThan(1_000);
@@ -31,7 +31,6 @@ describe('the locks', () => {
 
   it.each(brokenProtocols.filter(({ breaks }) => !UNSEEN.has(breaks)))(
     'are caught with $name',
-    { timeout: 60_000 },
     ({ protocol, breaks }) => {
       const world = { ...small, kinds: ['read', 'exclusive'] as const, sets: false, locks: 3, protocol };
       const result = explore(lockScope('broken', world), { maxStates: 1_500 });

@@ -89,7 +89,7 @@ describe('the coordinator election', () => {
   });
 });
 
-describe('a decision', { timeout: 120_000 }, () => {
+describe('a decision', () => {
   it('breaks nothing in a small world, all of which is reached', () => {
     const result = explore(quorumScope('small', 3), limits);
     expect(result).toMatchObject({ exhausted: true, violations: 0, examples: [] });
@@ -104,7 +104,7 @@ describe('a decision', { timeout: 120_000 }, () => {
   });
 });
 
-describe('a barrier', { timeout: 120_000 }, () => {
+describe('a barrier', () => {
   it('breaks nothing in a small world, all of which is reached', () => {
     const result = explore(barrierScope('small', 2, 'proceed'), limits);
     expect(result).toMatchObject({ exhausted: true, violations: 0, examples: [] });

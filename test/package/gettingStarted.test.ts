@@ -67,7 +67,7 @@ class Terminal {
   }
 }
 
-describe('docs/getting-started.md', { timeout: 6 * MINUTES }, () => {
+describe('docs/getting-started.md', { timeout: 15 * MINUTES }, () => {
   let home: string;
   let folder: string;
   let tarball: string;
@@ -82,7 +82,7 @@ describe('docs/getting-started.md', { timeout: 6 * MINUTES }, () => {
     const page = await readFile(PAGE, 'utf8');
     shell = [...page.matchAll(/```sh\n(.*?)```/gs)].map(([, text]) => (text ?? '').trim());
     code = [...page.matchAll(/```js\n(.*?)```/gs)].map(([, text]) => text ?? '');
-  }, 3 * MINUTES);
+  }, 15 * MINUTES);
   afterAll(async () => {
     await Promise.all(open.map((terminal) => terminal.close('SIGKILL')));
     await rm(home, { recursive: true, force: true });

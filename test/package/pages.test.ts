@@ -57,7 +57,7 @@ it.each(pages)('%s shows each call that it is about', async (page, names) => {
   expect(names.filter((name) => !new RegExp(`\\b${name}\\(`).test(text))).toEqual([]);
 });
 
-it('the examples compile', { timeout: 120_000 }, async () => {
+it('the examples compile', async () => {
   const examples = (await Promise.all(pages.map(async ([page]) => await examplesOf(page)))).flat();
   expect(examples.length).toBeGreaterThan(10);
   expect(await compiled(examples)).toBe('');

@@ -7,14 +7,14 @@ import { userFiles } from './user.ts';
 const WITH_OWN = ['re-exported', 'merged', 'twice', 'on the connection', 'bundled'];
 const MINUTES = 60_000;
 
-describe('the package as its users install it', { timeout: 5 * MINUTES }, () => {
+describe('the package as its users install it', { timeout: 15 * MINUTES }, () => {
   let folder: string;
   let tarball: string;
 
   beforeAll(async () => {
     folder = await temporaryFolder();
     tarball = await packTarball(folder);
-  }, 3 * MINUTES);
+  }, 15 * MINUTES);
   afterAll(async () => {
     await rm(folder, { recursive: true, force: true });
   });

@@ -241,21 +241,17 @@ export function describeClient(name: string, open: (stack: Stack) => Promise<Way
     });
   });
 
-  it(
-    `${name} serves twelve agents of as many processes on a server with the default limit`,
-    { timeout: 90_000 },
-    async () => {
-      const room = 'twelve';
-      const producer = await agentOf('producer');
-      const agents = await Promise.all(Array.from({ length: 12 }, (_, i) => agentOf(`agent-${i}`)));
-      for (const agent of agents) working(agent, room, async ({ task_id }) => task_id);
-      const tasks = await Promise.all(
-        Array.from({ length: 36 }, (_, i) => producer.announce(room, { task_id: `t-${i}`, title: 'one of many' })),
-      );
-      const outcomes = await Promise.all(tasks.map(async ({ outcome }) => await outcome()));
-      expect(outcomes.map(({ type, result }) => ({ type, result }))).toEqual(
-        tasks.map(({ task_id }) => ({ type: 'task.completed', result: task_id })),
-      );
-    },
-  );
+  it(`${name} serves twelve agents of as many processes on a server with the default limit`, async () => {
+    const room = 'twelve';
+    const producer = await agentOf('producer');
+    const agents = await Promise.all(Array.from({ length: 12 }, (_, i) => agentOf(`agent-${i}`)));
+    for (const agent of agents) working(agent, room, async ({ task_id }) => task_id);
+    const tasks = await Promise.all(
+      Array.from({ length: 36 }, (_, i) => producer.announce(room, { task_id: `t-${i}`, title: 'one of many' })),
+    );
+    const outcomes = await Promise.all(tasks.map(async ({ outcome }) => await outcome()));
+    expect(outcomes.map(({ type, result }) => ({ type, result }))).toEqual(
+      tasks.map(({ task_id }) => ({ type: 'task.completed', result: task_id })),
+    );
+  });
 }

@@ -196,9 +196,9 @@ function broken(protocol: Protocol<LockState, LockMessage>, moves: readonly Move
 const course = { sound: lockManager, schedule, broken };
 
 describe('the locks of five agents on three resources', () => {
-  keepsEveryProperty(course, { numRuns: 700, timeout: 120_000 });
+  keepsEveryProperty(course, { numRuns: 700 });
 });
 
 describe('the properties can fail', () => {
-  noticesBroken(course, brokenProtocols, { numRuns: 700, timeout: 60_000 });
+  noticesBroken(course, brokenProtocols, { numRuns: 700 });
 });
