@@ -52,9 +52,11 @@ export class Problem extends Error {
       status?: ContentfulStatusCode;
       headers?: Readonly<Record<string, string>>;
       more?: Omit<ErrorBody, 'error'>;
+      /** What has failed inside; for the log alone. */
+      cause?: unknown;
     } = {},
   ) {
-    super(message);
+    super(message, options.cause === undefined ? {} : { cause: options.cause });
     this.code = code;
     this.status = options.status ?? STATUS[code];
     this.headers = options.headers ?? {};
@@ -83,6 +85,6 @@ export function problemOf(error: unknown): Problem {
 }
 
 /** A repeatable failure: what was asked is not known to be done. Says after how many seconds to come again. */
-export function unavailable(message: string, more: Omit<ErrorBody, 'error'> = {}): Problem {
-  return new Problem('unavailable', message, { headers: { 'retry-after': '1' }, more });
+export function unavailable(message: string, more: Omit<ErrorBody, 'error'> = {}, cause?: unknown): Problem {
+  return new Problem('unavailable', message, { headers: { 'retry-after': '1' }, more, cause });
 }

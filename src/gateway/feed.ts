@@ -1,12 +1,13 @@
 import type { SharedConnection } from '../client/connection/sharedConnection.ts';
-import { linked, until } from '../client/timing/timing.ts';
+import { linked, unlessAborted } from '../client/timing/timing.ts';
 import { EVERYONE, type LogEvent } from '../envelope/calls.ts';
 import { MAX_LOG_BYTES, MAX_LOG_ENTRIES, utf8Bytes } from '../envelope/limits.ts';
+import { Problem, unavailable } from './errors.ts';
 
 /** A log is kept this long after its last reader, in milliseconds: who polls comes back. */
 const IDLE_MS = 60_000;
-/** What an agent of this process was told is logged should be here within this time, in milliseconds; else it is asked for. */
-const OWN_WORDS_MS = 2_000;
+/** What an agent of this process knows to be logged should be here within this time, in milliseconds; else the log is asked for its end. */
+const KNOWN_EVENTS_MS = 2_000;
 
 /** One entry, and what it is on the wire of a stream; made once for all streams. */
 export interface FeedEvent extends LogEvent {
@@ -43,8 +44,9 @@ export class Feed {
   #clockOffsetMs = 0;
   #readers = 0;
   #idle: NodeJS.Timeout | undefined;
-  #telling = false;
-  readonly #ready: Promise<void>;
+  #notifying = false;
+  /** The first look-up, once it was asked for; a failed one is made again. */
+  #begun: Promise<void> | undefined;
 
   constructor(connection: SharedConnection, workflowId: string, onIdle: () => void) {
     this.#connection = connection;
@@ -54,7 +56,6 @@ export class Feed {
       .readerOf(workflowId)
       .listen({ agent: EVERYONE, onEvent: (event) => this.#take(event), onGap: () => undefined }, 0);
     this.#closing.signal.addEventListener('abort', stop, { once: true });
-    this.#ready = this.#begin();
   }
 
   /** Whether the workflow was ever met. */
@@ -71,37 +72,58 @@ export class Feed {
     return Date.now() + this.#clockOffsetMs;
   }
 
-  /** Resolves when all that was logged before the call, as far as this process knows, is here. */
+  /**
+   * Resolves when all that was logged before the call, as far as this process knows, is here, or is known to be lost.
+   * @throws Problem `unavailable` where that cannot be found out, also because the signal fires.
+   */
   async ready(signal?: AbortSignal): Promise<void> {
-    const end = signal ?? this.#closing.signal;
-    await until(this.#ready, end);
-    while (this.head < this.#expected && !end.aborted && !this.#closing.signal.aborted) {
-      const due = linked([this.#closing.signal, signal], OWN_WORDS_MS);
-      await this.#reaches(this.#expected, due.signal);
-      due.release();
-      if (this.head < this.#expected && !(await this.#stillHas(this.#expected, end))) return;
+    const end = linked([this.#closing.signal, signal]);
+    try {
+      await unlessAborted(this.#begin(), end.signal);
+      while (this.head < this.#expected) await this.#catchUp(end.signal);
+    } catch (cause) {
+      throw this.#unknown(cause);
+    } finally {
+      end.release();
     }
   }
 
-  /** Whether the workflow's log reaches so far: it was lost, or has closed, where it does not. */
-  async #stillHas(seq: number, signal: AbortSignal): Promise<boolean> {
-    const end = await this.#connection.end(this.workflowId, signal).catch(() => undefined);
-    return end !== undefined && end.head >= seq;
+  /** Waits for what is known to be logged; asks where the log ends when it does not come. */
+  async #catchUp(signal: AbortSignal): Promise<void> {
+    const due = linked([signal], KNOWN_EVENTS_MS);
+    await this.#reaches(this.#expected, due.signal);
+    due.release();
+    if (this.head >= this.#expected) return;
+    const end = await this.#connection.end(this.workflowId, signal);
+    // Lost: the log is not waited for past its end.
+    this.#expected = Math.min(this.#expected, end?.head ?? 0);
   }
 
-  /** An agent of this process was told that something is logged as `seq`: who reads next must not miss it. */
+  /** A failed look-up says nothing of the log: whoever asked must come again. */
+  #unknown(cause: unknown): Problem {
+    if (cause instanceof Problem) return cause;
+    return unavailable(`${this.workflowId} does not answer: come again`, {}, cause);
+  }
+
+  /** An agent of this process was answered that something is logged as `seq`: who reads next must not miss it. */
   expect(seq: number): void {
     this.#exists = true;
     this.#expected = Math.max(this.#expected, seq);
   }
 
-  /** Waits for what a reader says that it has read elsewhere; false where the log does not reach so far: it was lost. */
-  async covers(seq: number, signal: AbortSignal): Promise<boolean> {
-    if (seq <= this.head) return true;
-    if (!(await this.#stillHas(seq, signal))) return false;
+  /**
+   * How the log stands to what a reader says that it has read elsewhere: `reached`, and here; or `lost`, where the log ends before it.
+   * @throws Problem `unavailable` where that cannot be found out: the reader must come again with the same number.
+   */
+  async covers(seq: number, signal: AbortSignal): Promise<'reached' | 'lost'> {
+    if (seq <= this.head) return 'reached';
+    const end = await this.#connection.end(this.workflowId, signal).catch((cause: unknown) => {
+      throw this.#unknown(cause);
+    });
+    if (!end || end.head < seq) return 'lost';
     this.expect(seq);
     await this.ready(signal);
-    return seq <= this.head;
+    return seq <= this.head ? 'reached' : 'lost';
   }
 
   /** The events after `after` that are for one of the agents, at most `limit`. */
@@ -159,7 +181,7 @@ export class Feed {
   close(): void {
     clearTimeout(this.#idle);
     this.#closing.abort();
-    this.#tell();
+    this.#notify();
     this.#onIdle();
   }
 
@@ -167,17 +189,27 @@ export class Feed {
     while (this.head < seq && !signal.aborted) await this.changed(signal);
   }
 
-  async #begin(): Promise<void> {
-    const end = await this.#connection.end(this.workflowId, this.#closing.signal).catch(() => undefined);
+  #begin(): Promise<void> {
+    const begun = this.#begun ?? this.#lookUp();
+    this.#begun = begun;
+    begun.catch(() => {
+      if (this.#begun === begun) this.#begun = undefined;
+    });
+    return begun;
+  }
+
+  async #lookUp(): Promise<void> {
+    const end = await this.#connection.end(this.workflowId, this.#closing.signal);
     if (!end) return;
     this.#exists = true;
     this.#clockOffsetMs = Date.parse(end.now) - Date.now();
     await this.#reaches(end.head, this.#closing.signal);
+    this.#closing.signal.throwIfAborted();
   }
 
   #take(event: LogEvent): void {
     this.#exists = true;
-    // A log that starts over, or has a hole, is another one from there on: who was past it is told that it is truncated.
+    // A log that starts over, or has a hole, is another one from there on: whoever was past it gets `truncated`.
     if (event.seq !== this.head + 1) this.#restart(event.seq - 1);
     const json = JSON.stringify(event);
     const size = utf8Bytes(json);
@@ -189,12 +221,12 @@ export class Feed {
       this.#bytes -= this.#sizes.shift() ?? 0;
       this.#before += 1;
     }
-    if (this.#telling) return;
-    // A page is told once, not entry by entry.
-    this.#telling = true;
+    if (this.#notifying) return;
+    // Once a page, not once an entry.
+    this.#notifying = true;
     queueMicrotask(() => {
-      this.#telling = false;
-      this.#tell();
+      this.#notifying = false;
+      this.#notify();
     });
   }
 
@@ -206,7 +238,7 @@ export class Feed {
     this.#expected = 0;
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const watcher of this.#watchers) watcher();
   }
 }

@@ -33,7 +33,10 @@ export function cursorOf(feed: Feed, after: string): number {
   throw new Problem('unknown', `no message ${after} is kept: look at the room, and read on from its next`);
 }
 
-/** A page of a log; where there is nothing to tell, waits for something, until `end` fires at the latest. */
+/**
+ * A page of a log; where there is nothing for the agents, waits for something, until `end` fires at the latest.
+ * @throws Problem `unavailable` where it cannot be found out how the log stands to `after`.
+ */
 export async function read(
   feed: Feed,
   agents: ReadonlySet<string>,
@@ -42,7 +45,7 @@ export async function read(
   metrics: Metrics,
 ): Promise<Page> {
   const { after, limit } = query;
-  if (!(await feed.covers(after, end))) return pageOf(feed, { events: [], next: feed.head, truncated: true });
+  if ((await feed.covers(after, end)) === 'lost') return pageOf(feed, { events: [], next: feed.head, truncated: true });
   const due = linked([end], query.wait_seconds * 1000);
   try {
     for (;;) {
