@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
+import { z } from 'zod';
 import { checked } from '../client/messages/compose.ts';
 import { SharedConnection } from '../client/connection/sharedConnection.ts';
 import { roomTarget } from '../client/messages/targets.ts';
@@ -18,6 +19,8 @@ import type { People } from './people/list.ts';
 import { split } from './split.ts';
 import { answerText } from './text.ts';
 import { Turn } from './turn.ts';
+
+const roomView = z.object({ log: z.object({ head: z.number() }) });
 
 /** How long a bridge that is stopped may take to end in order, in milliseconds: as long as a chat may take to answer. */
 const STOP_MS = 20_000;
@@ -116,8 +119,7 @@ class Bridge {
   async #beginning(): Promise<number> {
     if (this.#options.begin !== 'now') return 0;
     const view = await this.#connection.view(roomTarget(this.#options.room).workflowId, undefined, this.#stop);
-    const log = view?.['log'];
-    return typeof log === 'object' && log !== null && 'head' in log ? Number(log['head']) : 0;
+    return view ? roomView.parse(view).log.head : 0;
   }
 
   /** Posts until the place is lost or the bridge is stopped. */

@@ -1,11 +1,15 @@
+import { isGrpcServiceError } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, type Worker } from '@temporalio/worker';
 import { Command } from 'commander';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { resolveServer } from '../dev/connect.ts';
+import { messageOf } from '../dev/log.ts';
 import type { SynodPlugin } from '../plugin.ts';
 import { createWorker } from '../worker.ts';
 
 const DEFAULT_ADDRESS = '127.0.0.1:7233';
+/** gRPC's code. */
+const NOT_FOUND = 5;
 
 /** Warnings only: what the SDK tells beside is for those who look for it. */
 export function quietRuntime(level: 'INFO' | 'WARN' = 'WARN'): void {
@@ -29,12 +33,21 @@ export async function workerAt(
     },
   );
   const chosen = namespace ?? named?.namespace ?? process.env['TEMPORAL_NAMESPACE'] ?? 'default';
-  await connection.workflowService.describeNamespace({ namespace: chosen }).catch((error: unknown) => {
-    throw new Error(`the server at ${at} has no namespace ${chosen}: create it, or set TEMPORAL_NAMESPACE`, {
-      cause: error,
-    });
+  await connection.workflowService.describeNamespace({ namespace: chosen }).catch((cause: unknown) => {
+    throw namespaceProblem(at, chosen, cause);
   });
   return await createWorker({ connection, namespace: chosen, taskQueue, plugins: plugin ? [plugin] : [] });
+}
+
+/** What to say where a namespace was asked for in vain: only NOT_FOUND means that there is none. */
+export function namespaceProblem(address: string, namespace: string, cause: unknown): Error {
+  const missing = isGrpcServiceError(cause) && cause.code === NOT_FOUND;
+  return new Error(
+    missing
+      ? `the server at ${address} has no namespace ${namespace}: create it, or set TEMPORAL_NAMESPACE`
+      : `the server at ${address} was asked for its namespace ${namespace} and failed: ${messageOf(cause)}`,
+    { cause },
+  );
 }
 
 /** Runs a worker until a signal stops it; says when it polls. */

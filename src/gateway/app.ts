@@ -6,7 +6,7 @@ import { logToStderr, messageOf, type Log } from '../dev/log.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { explain } from '../envelope/refusal.ts';
 import type { GatewayEnv, Services } from './context.ts';
-import { Problem, problemOf } from './errors.ts';
+import { closingProblem, Problem, problemOf } from './errors.ts';
 import { Feeds } from './feeds.ts';
 import { guard, measured } from './guard.ts';
 import { hubRoutes } from './hubRoutes.ts';
@@ -83,7 +83,11 @@ function appOf(services: Services): OpenAPIHono<GatewayEnv> {
     },
   });
   app.onError((error, c) => {
-    const problem = problemOf(error);
+    const failed = problemOf(error);
+    // What its end has interrupted was not answered, and may be asked for again.
+    const problem = failed.code === 'internal' && services.closing.aborted ? closingProblem() : failed;
+    if (problem.cause !== undefined)
+      services.log(`${c.req.method} ${c.req.path}: ${problem.message} (${messageOf(problem.cause)})`);
     if (problem.code === 'internal') services.log(`${c.req.method} ${c.req.path} failed: ${messageOf(error)}`);
     return c.json(problem.body, problem.status, { ...problem.headers });
   });

@@ -88,3 +88,8 @@ export function problemOf(error: unknown): Problem {
 export function unavailable(message: string, more: Omit<ErrorBody, 'error'> = {}, cause?: unknown): Problem {
   return new Problem('unavailable', message, { headers: { 'retry-after': '1' }, more, cause });
 }
+
+/** To be sent again: this gateway is ending. */
+export function closingProblem(): Problem {
+  return unavailable('the gateway is closing: send the same again');
+}

@@ -2,14 +2,14 @@ import { bodyLimit } from 'hono/body-limit';
 import { createMiddleware } from 'hono/factory';
 import { routePath } from 'hono/route';
 import type { GatewayEnv, Services } from './context.ts';
-import { Problem, unavailable } from './errors.ts';
+import { closingProblem, Problem } from './errors.ts';
 
 const BEARER = /^Bearer +(\S+) *$/i;
 
 /** Who is calling, and how often: before anything of the body is read. */
 export function guard({ tokens, rates, closing }: Services) {
   return createMiddleware<GatewayEnv>(async (c, next) => {
-    if (closing.aborted) throw unavailable('the gateway is closing: send the same again');
+    if (closing.aborted) throw closingProblem();
     const given = BEARER.exec(c.req.header('authorization') ?? '')?.[1];
     const token = given === undefined ? undefined : await tokens.find(given);
     if (!token) {

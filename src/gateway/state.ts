@@ -32,7 +32,7 @@ const BOOKKEEPING = new Set([
 ]);
 
 const boardPage = z.object({ rows: z.array(boardRow), next: z.string().optional() });
-const sharded = z.object({ config: z.object({ shards: z.number().int().min(2) }) });
+const locksView = z.object({ config: z.object({ shards: z.number().int().min(1).default(1) }) });
 const roomView = z.object({
   log: z.object({ head: z.number() }),
   agents: z.array(z.looseObject({ id: z.string() })),
@@ -65,21 +65,23 @@ export async function stateOf(
   const view = await connection.view(workflowId, undefined, signal);
   if (!view) return undefined;
   const { log, agents, board_truncated } = roomView.parse(view);
-  const board = boardPage.parse(
-    (await connection.view(workflowId, { board: true, limit: MAX_ROWS }, signal)) ?? { rows: [] },
-  );
+  const rows = await connection.view(workflowId, { board: true, limit: MAX_ROWS }, signal);
+  // It has ended in between.
+  if (!rows) return undefined;
+  const board = boardPage.parse(rows);
   const open = board.rows.filter(({ status }) => !ENDED.has(status));
   let views = 0;
   const look = async (
     kind: string,
     target: (room: string, name: string) => { workflowId: string },
   ): Promise<Part[]> => {
-    const rows = open.filter((row) => row.kind === kind);
-    const looked = rows.map(async (row) => {
-      if (++views > MAX_VIEWS) return row;
-      const seen = await connection.view(target(room, row.id).workflowId, undefined, signal);
-      return seen ? { ...row, ...about(seen) } : row;
-    });
+    const looked = open
+      .filter((row) => row.kind === kind)
+      .map(async (row) => {
+        if (++views > MAX_VIEWS) return row;
+        const seen = await connection.view(target(room, row.id).workflowId, undefined, signal);
+        return seen ? { ...row, ...about(seen) } : row;
+      });
     return await Promise.all(looked);
   };
   const [locks, coordinators, proposals, barriers] = await Promise.all([
@@ -93,26 +95,28 @@ export async function stateOf(
     next: log.head,
     agents,
     tasks: open.filter(({ kind }) => kind === 'task'),
-    locks,
+    locks: locks.managers,
     coordinators,
     proposals,
     barriers,
-    truncated: board_truncated || board.next !== undefined || views > MAX_VIEWS,
+    truncated: board_truncated || board.next !== undefined || views > MAX_VIEWS || locks.truncated,
   };
 }
 
-/** The room's lock manager, or its shards. */
-async function locksOf(connection: SharedConnection, room: string, signal: AbortSignal): Promise<Fields[]> {
+/** The room's lock manager, or the first of its shards. */
+async function locksOf(
+  connection: SharedConnection,
+  room: string,
+  signal: AbortSignal,
+): Promise<{ managers: Fields[]; truncated: boolean }> {
   const view = await connection.view(locksTarget(room).workflowId, undefined, signal);
-  if (!view) return [];
-  const shards = sharded.safeParse(view);
-  if (!shards.success) return [about(view)];
-  const ids = Array.from(
-    { length: Math.min(shards.data.config.shards, MAX_VIEWS) },
-    (_, i) => locksTarget(room, i).workflowId,
-  );
+  if (!view) return { managers: [], truncated: false };
+  const { shards } = locksView.parse(view).config;
+  if (shards === 1) return { managers: [about(view)], truncated: false };
+  const ids = Array.from({ length: Math.min(shards, MAX_VIEWS) }, (_, i) => locksTarget(room, i).workflowId);
   const views = await Promise.all(ids.map(async (id) => await connection.view(id, undefined, signal)));
-  return views.flatMap((one, shard) => (one ? [{ shard, ...about(one) }] : []));
+  const managers = views.flatMap((one, shard) => (one ? [{ shard, ...about(one) }] : []));
+  return { managers, truncated: shards > MAX_VIEWS };
 }
 
 function about(view: Fields): Fields {

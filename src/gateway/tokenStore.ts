@@ -30,8 +30,9 @@ export class TokenFile implements TokenSource {
   /** @throws Error saying what to do, where the file is missing or malformed. */
   static async open(path: string, log: Log): Promise<TokenFile> {
     const file = new TokenFile(path, log);
+    // The version first: what changes while it is read is read again.
+    file.#version = await versionOf(path).catch(() => '');
     file.#known = await readTokens(path);
-    file.#version = await versionOf(path);
     return file;
   }
 
@@ -66,10 +67,16 @@ async function versionOf(path: string): Promise<string> {
   return `${mtimeMs} ${size} ${ino}`;
 }
 
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}
+
 /** The tokens of a file, by id. @throws Error saying what to do, where it is missing or malformed. */
 export async function readTokens(path: string): Promise<Map<string, StoredToken>> {
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
-    throw new Error(`there is no readable file of tokens at ${path}: synod gateway token add makes one`, { cause });
+    if (isMissing(cause))
+      throw new Error(`there is no file of tokens at ${path}: synod gateway token add makes one`, { cause });
+    throw new Error(`the file of tokens at ${path} cannot be read: ${messageOf(cause)}`, { cause });
   });
   return new Map(parse(path, text).map((token) => [token.id, token]));
 }
@@ -92,7 +99,7 @@ export async function editTokens(
   change: (tokens: readonly StoredToken[]) => readonly StoredToken[],
 ): Promise<readonly StoredToken[]> {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '{"tokens":[]}';
+    if (isMissing(error)) return '{"tokens":[]}';
     throw error;
   });
   const tokens = change(parse(path, text));

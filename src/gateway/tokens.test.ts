@@ -102,6 +102,13 @@ describe('a file of tokens', () => {
   });
 });
 
+it('says that there is no file of tokens only where there is none', async () => {
+  await expect(TokenFile.open(join(tmpdir(), 'synod-none', 'tokens.json'), quiet)).rejects.toThrow(
+    'there is no file of tokens',
+  );
+  await expect(TokenFile.open(tmpdir(), quiet)).rejects.toThrow('cannot be read: EISDIR');
+});
+
 describe('the rate of a token', () => {
   it('is limited, with the seconds to wait, and each has its own', async () => {
     const rates = new Rates();

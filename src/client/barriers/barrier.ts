@@ -185,8 +185,8 @@ export class Meeting {
   }
 
   async #standing(): Promise<z.infer<typeof standing> | undefined> {
-    return standing.safeParse(await this.#connection.view(this.#ending.target.workflowId, undefined, this.#signal))
-      .data;
+    const view = await this.#connection.view(this.#ending.target.workflowId, undefined, this.#signal);
+    return view && standing.parse(view);
   }
 
   #resultOf(envelope: Envelope): BarrierResult {

@@ -105,24 +105,37 @@ export class Voter {
     let after: string | undefined;
     do {
       const query = { board: true, kind: 'proposal', status: 'open', ...(after === undefined ? {} : { after }) };
-      const page = boardPage.safeParse(await this.#view(roomTarget(this.#room).workflowId, query));
-      if (!page.success) return;
-      await Promise.all(page.data.rows.map(async ({ id }) => await this.#ask(id)));
-      after = page.data.next;
+      const seen = await this.#view(roomTarget(this.#room).workflowId, query);
+      // No room yet. A page that cannot be read is no empty one: it throws.
+      if (!seen) return;
+      const page = boardPage.parse(seen);
+      await Promise.all(page.rows.map(async ({ id }) => await this.#ask(id)));
+      after = page.next;
     } while (after !== undefined);
   }
 
   async #ask(id: string): Promise<void> {
     if (this.#asked.has(id)) return;
     this.#asked.add(id);
-    const { data } = standing.safeParse(await this.#view(proposalTarget(this.#room, id).workflowId));
-    if (this.#stopped.signal.aborted || data?.status !== 'open' || !data.voters.includes(this.#agent)) return;
+    const data = await this.#standing(id);
+    if (this.#stopped.signal.aborted || !data?.voters.includes(this.#agent)) return;
     if (Object.hasOwn(data.votes, this.#agent)) return;
     const { status: _s, votes: _v, ...question } = data;
     try {
       await this.#vote(question);
     } catch (error) {
       this.#onError(error, question);
+    }
+  }
+
+  /** An open proposal; undefined where it is not open, or not there. One that could not be looked at is asked about again. */
+  async #standing(id: string): Promise<z.infer<typeof standing> | undefined> {
+    try {
+      const view = await this.#view(proposalTarget(this.#room, id).workflowId);
+      return view?.['status'] === 'open' ? standing.parse(view) : undefined;
+    } catch (error) {
+      this.#asked.delete(id);
+      throw error;
     }
   }
 

@@ -42,7 +42,7 @@ export async function shardCount(connection: SharedConnection, room: string): Pr
 }
 
 function countOf(config: Config): number {
-  return shards.catch(1).parse(config['shards']);
+  return shards.default(1).parse(config['shards']);
 }
 
 /** What was known of a room's locks may be old. */

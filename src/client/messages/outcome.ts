@@ -74,5 +74,5 @@ export async function askItself(
   const { room, workflowId } = ending.target;
   const view = await connection.view(workflowId, undefined, signal);
   if (!view) throw new SynodError('unknown', `there is no ${ending.what} in room ${room} any more`);
-  return envelopeLike.safeParse(view['outcome']).data;
+  return envelopeLike.optional().parse(view['outcome'] ?? undefined);
 }

@@ -94,6 +94,13 @@ it('learns from every page of the board what came before', async () => {
   expect(takeAll(candidates)).toEqual(['a', 'b']);
 });
 
+it('takes a room that is not there for empty, and a page that cannot be read for a failure', async () => {
+  const candidates = new Candidates([]);
+  await candidates.refresh(async () => undefined);
+  await expect(candidates.refresh(async () => ({ rows: [{ id: 't' }] }))).rejects.toThrow('kind');
+  expect(takeAll(candidates)).toEqual([]);
+});
+
 it('keeps what the log said of a task that the board names too', async () => {
   const candidates = new Candidates([]);
   note(candidates, 'task.announce', 't', { title: 'from the log' });

@@ -55,11 +55,11 @@ export class Candidates {
   async refresh(view: (query: { [field: string]: Json }) => Promise<unknown>): Promise<void> {
     let after: string | undefined;
     do {
-      const page = boardPage.safeParse(
-        await view({ board: true, kind: 'task', status: 'open', ...(after === undefined ? {} : { after }) }),
-      );
-      if (!page.success) return;
-      for (const row of page.data.rows) {
+      const seen = await view({ board: true, kind: 'task', status: 'open', ...(after === undefined ? {} : { after }) });
+      // No room yet. A page that cannot be read is no empty one: it throws.
+      if (seen === undefined) return;
+      const page = boardPage.parse(seen);
+      for (const row of page.rows) {
         const known = this.#open.get(row.id);
         this.#add({
           task_id: row.id,
@@ -70,7 +70,7 @@ export class Candidates {
           gone: known?.gone ?? new AbortController(),
         });
       }
-      after = page.data.next;
+      after = page.next;
     } while (after !== undefined);
   }
 

@@ -27,6 +27,14 @@ it('learns from the board what came before', async () => {
   expect(pausing.paused).toBe(false);
 });
 
+it('knows nothing from a room that is not there, and fails at a page that does not say', async () => {
+  const pausing = new Pausing();
+  pausing.note(said('room.pause'));
+  expect(await pausing.look(async () => undefined)).toBeUndefined();
+  await expect(pausing.look(async () => ({ rows: [] }))).rejects.toThrow('paused');
+  expect(pausing.paused).toBe(true);
+});
+
 it('believes the log rather than a board that was asked before', async () => {
   const pausing = new Pausing();
   await pausing.look(async () => {

@@ -25,8 +25,10 @@ export class Pausing {
   async look<T>(view: () => Promise<T>): Promise<T> {
     const heard = this.#heard;
     const seen = await view();
-    const page = boardPage.safeParse(seen);
-    if (page.success && heard === this.#heard) this.#set(page.data.paused);
+    // No room yet: nothing is paused there. A page that cannot be read says nothing: it throws.
+    if (seen === undefined) return seen;
+    const { paused } = boardPage.parse(seen);
+    if (heard === this.#heard) this.#set(paused);
     return seen;
   }
 

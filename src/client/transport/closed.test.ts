@@ -1,7 +1,8 @@
+import type { Client } from '@temporalio/client';
 import { expect, it } from 'vitest';
 import { bodyHash, type Base } from '../../envelope/envelope.ts';
 import { taskMessages } from '../../envelope/task.ts';
-import { lastAnswer } from './closed.ts';
+import { lastAnswer, standingOf } from './closed.ts';
 import { compose } from '../messages/compose.ts';
 
 const OPENING = 'task.announce';
@@ -58,4 +59,29 @@ it('is closed to everything else, and says how it ended', () => {
 it('keeps a reply id within its bounds', () => {
   const long: Base = { ...announce(), id: 'x'.repeat(128) };
   for (const { id } of lastAnswer(long, ended, OPENING)) expect(id.length).toBeLessThanOrEqual(128);
+});
+
+/** A client whose workflows all have one status. */
+function clientWith(name: string): Client {
+  const handle = { describe: async () => ({ status: { name } }), result: async () => ({ outcome }) };
+  return { workflow: { getHandle: () => handle } } as unknown as Client;
+}
+
+it.each([
+  ['RUNNING', 'running'],
+  ['CONTINUED_AS_NEW', 'running'],
+  ['PAUSED', 'running'],
+  ['FAILED', 'free'],
+  ['CANCELLED', 'free'],
+  ['TERMINATED', 'free'],
+  ['TIMED_OUT', 'free'],
+  ['COMPLETED', 'ended'],
+])('takes a workflow that is %s for %s', async (name, kind) => {
+  expect(await standingOf(clientWith(name), 'synod:lab:task:t')).toMatchObject({ kind });
+});
+
+it.each(['UNSPECIFIED', 'UNKNOWN'])('takes a name for free only where its workflow has failed: %s', async (name) => {
+  await expect(standingOf(clientWith(name), 'synod:lab:task:t')).rejects.toThrow(
+    `synod:lab:task:t has the status ${name}`,
+  );
 });

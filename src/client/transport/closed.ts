@@ -16,13 +16,19 @@ export type Standing =
   | { readonly kind: 'free' }
   | { readonly kind: 'ended'; readonly result: z.infer<typeof result> };
 
+const RUNNING: ReadonlySet<string> = new Set(['RUNNING', 'CONTINUED_AS_NEW', 'PAUSED']);
+/** Of these the id may be taken again. */
+const FAILED: ReadonlySet<string> = new Set(['FAILED', 'CANCELLED', 'TERMINATED', 'TIMED_OUT']);
+
 /** Looks up a workflow that did not answer. */
 export async function standingOf(client: Client, workflowId: string): Promise<Standing> {
   const handle = client.workflow.getHandle(workflowId);
   try {
     const { status } = await handle.describe();
-    if (status.name === 'RUNNING' || status.name === 'CONTINUED_AS_NEW') return { kind: 'running' };
-    if (status.name !== 'COMPLETED') return { kind: 'free' };
+    if (RUNNING.has(status.name)) return { kind: 'running' };
+    if (FAILED.has(status.name)) return { kind: 'free' };
+    // A status that is not known says nothing of the name.
+    if (status.name !== 'COMPLETED') throw new Error(`${workflowId} has the status ${status.name}`);
     return { kind: 'ended', result: result.parse(await handle.result()) };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError || error instanceof WorkflowFailedError) return { kind: 'free' };
