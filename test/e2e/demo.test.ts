@@ -91,7 +91,7 @@ class Demo {
     this.temporary = temporary;
     // No server of the environment, and nothing of the test runner's.
     const { TEMPORAL_ADDRESS: _address, NODE_OPTIONS: _options, ...env } = process.env;
-    const args = ['--import', 'tsx', 'examples/demo/main.ts', '--input', input, '--time-limit', '240', ...options];
+    const args = ['--import', 'tsx', 'examples/demo/main.ts', '--input', input, '--time-limit', '900', ...options];
     // A group of its own, so that Ctrl-C can be sent to all of it, as a terminal does.
     this.child = spawn(process.execPath, args, { cwd: folder, env: { ...env, TMPDIR: temporary }, detached: true });
     this.child.stdout?.setEncoding('utf8').on('data', (data: string) => (this.stdout += data));
@@ -177,7 +177,7 @@ async function mutant(name: string, file: string, from: string, to: string): Pro
 }
 
 // One after the other: each brings a server, a worker and four agents.
-describe.sequential('the demo', () => {
+describe.sequential('the demo', { timeout: 1_200_000 }, () => {
   it('does every task of any folder once, over a killed and a stopped agent', async () => {
     const demo = await Demo.start(root, []);
     await demo.endedWith((code) => code === 0);
