@@ -28,8 +28,8 @@ const CALM_DOWN_EVENTS = 200;
 const NOTHING_DONE = 'synod_nothing_done_at_event';
 /** What a reader whose wait was ended by draining pauses, in seconds. */
 const DRAIN_PAUSE_SECONDS = 0.1;
-/** How long an ended workflow waits for its last words to be told, in milliseconds. */
-const LAST_WORDS_MS = 60_000;
+/** How long a run of revision 1 delivers what it owes once it has ended, in milliseconds. */
+const DRAIN_MS = 60_000;
 
 export const envelopeSignal = wf.defineSignal<[unknown]>('envelope');
 export const requestUpdate = wf.defineUpdate<Envelope[][], [unknown]>('request');
@@ -43,21 +43,31 @@ export async function runHost<S, M extends Base>(protocol: Protocol<S, M>, rawSt
   const { workflowId } = wf.workflowInfo();
   checkWorkflowId(protocol, start.room, workflowId);
   const snapshot = start.state === undefined ? undefined : parse(snapshotSchema(protocol.state), start.state, 'state');
+  const revision = revisionOfRun();
   const host = new Host(protocol, {
     workflowId,
     room: start.room,
     config: start.config ?? {},
     now: Date.now(),
     snapshot,
-    revision: revisionOfRun(),
+    revision,
   });
-  const run: Run = { dirty: false, answered: false, draining: false };
+  const run: Run = { revision, dirty: false, answered: false, draining: false };
   const courier = new Courier(host, start.room, workflowId, () => (run.dirty = true));
   register(host, protocol, run);
   // Everything up to here is synchronous: no message can come before its handler.
-  await serve(host, courier, run);
-  host.drain(DRAIN_PAUSE_SECONDS);
+  do {
+    await serve(host, courier, run);
+    host.drain(DRAIN_PAUSE_SECONDS);
+    await wf.condition(wf.allHandlersFinished);
+    // Otherwise a signal has come meanwhile, whose answer is still to be delivered.
+  } while (!isOver(host, courier, run));
   return await leave(host, courier, protocol, start, run);
+}
+
+/** Whether the run has nothing left to do, or hands it over. An ended workflow serves until all that it owes is delivered, however long that takes. */
+function isOver<S, M extends Base>(host: Host<S, M>, courier: Courier, run: Run): boolean {
+  return run.revision < 2 || courier.wrapping || courier.idle || host.phase(Date.now()) !== 'ended';
 }
 
 /** The rules that this run follows: the latest, but where it began with earlier ones. */
@@ -67,6 +77,8 @@ function revisionOfRun(): number {
 
 /** What the handlers and the main loop tell each other. */
 interface Run {
+  /** The rules that it follows. */
+  readonly revision: number;
   /** Something has happened since the loop last looked. */
   dirty: boolean;
   /** An update was accepted or answered since then: the workflow task leaves an event. */
@@ -137,8 +149,9 @@ function register<S, M extends Base>(host: Host<S, M>, protocol: Protocol<S, M>,
   }
 }
 
-/** Serves until the workflow has ended, or its history has grown enough. */
+/** Serves until the workflow has ended and owes nothing any more, or its history has grown enough. */
 async function serve<S, M extends Base>(host: Host<S, M>, courier: Courier, run: Run): Promise<void> {
+  run.draining = false;
   const alarm = new Alarm(() => (run.dirty = true));
   let last: { readonly at: number; readonly events: number } | undefined;
   for (;;) {
@@ -149,7 +162,8 @@ async function serve<S, M extends Base>(host: Host<S, M>, courier: Courier, run:
     courier.wrapping = continueAsNewSuggested || historyLength > MAX_HISTORY_EVENTS;
     const dispatched = courier.dispatch();
     wf.setCurrentDetails(host.details());
-    if (host.phase(now) !== 'running') break;
+    const phase = host.phase(now);
+    if (phase === 'unopened' || (phase === 'ended' && (courier.idle || run.revision < 2))) break;
     if (courier.wrapping) {
       last ??= { at: now + CALM_DOWN_MS, events: historyLength + CALM_DOWN_EVENTS };
       if (courier.calm(now) || now >= last.at || historyLength >= last.events) break;
@@ -171,9 +185,8 @@ async function leave<S, M extends Base>(
   start: StartArgs,
   run: Run,
 ): Promise<HostResult> {
-  await wf.condition(wf.allHandlersFinished);
   const phase = host.phase(Date.now());
-  if (phase === 'running') {
+  if (phase === 'running' || (phase === 'ended' && run.revision >= 2 && !courier.idle)) {
     await courier.settled();
     // No await from here: the snapshot holds all that was handled.
     return await wf.continueAsNew<(start: StartArgs) => Promise<HostResult>>({
@@ -187,16 +200,21 @@ async function leave<S, M extends Base>(
       'closed' satisfies RefusalCode,
     );
   }
-  courier.wrapping = false;
-  for (let saidAll = false; !saidAll;) {
-    run.dirty = false;
-    courier.dispatch();
-    // A message that comes while the last words are told is answered and told too.
-    saidAll = !(await wf.condition(() => run.dirty || courier.idle, LAST_WORDS_MS)) || (courier.idle && !run.dirty);
-  }
-  await wf.condition(wf.allHandlersFinished);
+  if (run.revision < 2) await drainForAMinute(courier, run);
   if (!host.result) throw wf.ApplicationFailure.nonRetryable(`${protocol.workflowType} ended without an outcome`);
   return host.result;
+}
+
+/** What revision 1 did once the workflow had ended: what was not delivered within a minute never was. */
+async function drainForAMinute(courier: Courier, run: Run): Promise<void> {
+  courier.wrapping = false;
+  for (let delivered = false; !delivered;) {
+    run.dirty = false;
+    courier.dispatch();
+    // A message that comes meanwhile is answered, too.
+    delivered = !(await wf.condition(() => run.dirty || courier.idle, DRAIN_MS)) || (courier.idle && !run.dirty);
+  }
+  await wf.condition(wf.allHandlersFinished);
 }
 
 function refuseDraining(run: Run): void {

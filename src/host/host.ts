@@ -104,10 +104,12 @@ export class Host<S, M extends Base> {
   /** When `tick` is due next, and what for. */
   nextDeadline(): Deadline | null {
     const waits = this.#waits.nextDeadline();
+    const closing = this.#closing();
     const candidates: (Deadline | null)[] = [
       this.#core.protocol.nextDeadline(this.#core.state),
       waits === null ? null : { at: waits, summary: 'a reader waits', passing: true },
-      this.#closing(),
+      // One that has passed leaves an ended workflow with nothing to wait for but its deliveries.
+      closing && closing.at >= this.#core.now ? closing : null,
     ];
     return candidates.reduce((first, next) => (next && (!first || next.at < first.at) ? next : first), null);
   }

@@ -14,6 +14,10 @@ const POSTS_A_SENDER = 60;
 /** The room is not told of what these lock managers say until their gate is opened. */
 const gates = new Map<string, { readonly opened: Promise<void>; readonly open: () => void }>();
 const activities = createActivities();
+/** The idempotency keys of the escalations that were begun; they end once this gate is opened. */
+const escalations: string[] = [];
+let endEscalations: () => void = () => undefined;
+const escalationsEnd = new Promise<void>((resolve) => (endEscalations = resolve));
 
 let stack: Stack;
 let clients: Client[];
@@ -26,6 +30,10 @@ beforeAll(async () => {
           await gates.get(input.publication.source)?.opened;
           await activities.synodPublish(input);
         },
+        synodEscalate: async ({ key }: Parameters<typeof activities.synodEscalate>[0]) => {
+          escalations.push(key);
+          await escalationsEnd;
+        },
       },
     },
     server: { extraArgs: ['--dynamic-config-value', `limit.historyCount.suggestContinueAsNew=${SUGGESTED_EVENTS}`] },
@@ -35,6 +43,7 @@ beforeAll(async () => {
 afterAll(async () => {
   // A worker waits for its activities.
   for (const { open } of gates.values()) open();
+  endEscalations();
   await stack.stop();
 });
 
@@ -155,6 +164,28 @@ describe('a task that hands over', () => {
     const log = await retried(() => task.log());
     expect(log.map(({ seq }) => seq)).toEqual(log.map((_, i) => i + 1));
     expect(log.filter(({ envelope }) => envelope.type === 'task.ack')).toHaveLength(1);
+  });
+});
+
+describe('a task that has ended and is not delivered', () => {
+  it('hands over what it owes, answers closed meanwhile, and completes', async () => {
+    const about = { task_id: 'owing' };
+    const task = Wire.task(stack.client, 'owes', 'owing', { config: { linger_seconds: 0 } });
+    await task.ask(say('task.announce', 'producer', { ...about, title: 'owing', max_attempts: 1 }));
+    const fail = say('task.fail', 'worker', { ...about, attempt: 1, reason: 'broken', retry: false });
+    await retried(() => task.request(say('task.claim', 'worker', about), fail));
+    const runs = async () => (await runsOf(stack.client, task.workflowId)).length;
+    for (let round = 0; (await runs()) < 3; round++) {
+      expect(round).toBeLessThan(200);
+      const [reply] = await retried(() => task.ask(say('task.claim', `late-${round}`, about)));
+      expect(reply).toMatchObject({ type: 'error', code: 'closed' });
+    }
+    expect((await task.handle.describe()).status.name).toBe('RUNNING');
+    endEscalations();
+    expect(await task.result()).toMatchObject({ outcome: { type: 'task.failed' } });
+    // Each run begins it again, under the same key.
+    expect(new Set(escalations).size).toBe(1);
+    expect(escalations.length).toBeGreaterThan(1);
   });
 });
 

@@ -1,6 +1,6 @@
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { createTimeSkippingEnv } from '../../src/dev/timeSkipping.ts';
-import { createWorker } from '../../src/worker.ts';
+import { createWorker, type SynodWorkerOptions } from '../../src/worker.ts';
 import { workflowBundle } from './bundle.ts';
 import { quietRuntime } from './stack.ts';
 
@@ -16,10 +16,13 @@ export interface TimeSkipping {
 }
 
 /** @param workflows the workflows that the worker has. Default: those of Synod alone. */
-export async function startTimeSkipping(workflows = workflowBundle): Promise<TimeSkipping> {
+export async function startTimeSkipping(
+  workflows = workflowBundle,
+  options: Partial<SynodWorkerOptions> = {},
+): Promise<TimeSkipping> {
   quietRuntime();
   const [env, bundle] = await Promise.all([createTimeSkippingEnv({ find: { log: () => {} } }), workflows()]);
-  const worker = await createWorker({ connection: env.nativeConnection, workflowBundle: bundle });
+  const worker = await createWorker({ connection: env.nativeConnection, workflowBundle: bundle, ...options });
   const done = worker.run();
   return {
     env,
