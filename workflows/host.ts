@@ -6,6 +6,7 @@ import type { Json } from '../src/envelope/fields.ts';
 import { fitsBytes, MAX_REQUEST_BYTES, MAX_REQUEST_ENVELOPES } from '../src/envelope/limits.ts';
 import { explain, parseErrors, type RefusalCode } from '../src/envelope/refusal.ts';
 import { publication } from '../src/envelope/room.ts';
+import { parseShard } from '../src/envelope/shards.ts';
 import { Host, type HostResult } from '../src/host/host.ts';
 import { REVISION } from '../src/host/revision.ts';
 import { snapshotSchema } from '../src/host/snapshot.ts';
@@ -234,7 +235,7 @@ function checkWorkflowId<S, M extends Base>(protocol: Protocol<S, M>, room: stri
   const { nameField, sharded = false } = protocol;
   const rest = workflowId.startsWith(`${base}:`) ? workflowId.slice(base.length + 1) : '';
   const fits =
-    nameField === undefined ? workflowId === base || (sharded && /^(0|[1-9]\d{0,3})$/.test(rest)) : rest !== '';
+    nameField === undefined ? workflowId === base || (sharded && parseShard(rest) !== undefined) : rest !== '';
   if (!fits) {
     const form = nameField === undefined ? base : `${base}:{${nameField}}`;
     throw failure(

@@ -3,7 +3,7 @@ import type { Client } from '@temporalio/client';
 import { z } from 'zod';
 import { checked } from '../client/messages/compose.ts';
 import { SharedConnection } from '../client/connection/sharedConnection.ts';
-import { roomTarget } from '../client/messages/targets.ts';
+import { roomTarget } from '../envelope/targets.ts';
 import { jittered, parting, pause } from '../client/timing/timing.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { MAX_POST_TEXT, type BridgePlace, type DoubtfulPost } from '../envelope/bridge.ts';

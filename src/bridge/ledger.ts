@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { SharedConnection } from '../client/connection/sharedConnection.ts';
 import { accepted } from '../client/messages/answers.ts';
 import { compose } from '../client/messages/compose.ts';
-import { ledgerTarget } from '../client/messages/targets.ts';
+import { ledgerTarget } from '../envelope/targets.ts';
 import {
   bridgeMessages,
   bridgePlace,

@@ -4,7 +4,7 @@ import { Agent } from '../client/agent.ts';
 import { checked } from '../client/messages/compose.ts';
 import { connect } from '../client/connect.ts';
 import { SharedConnection } from '../client/connection/sharedConnection.ts';
-import { roomTarget } from '../client/messages/targets.ts';
+import { roomTarget } from '../envelope/targets.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { EVERYONE } from '../envelope/calls.ts';
 

@@ -1,10 +1,9 @@
 import type { Client } from '@temporalio/client';
-import { z } from 'zod';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import type { LogEvent } from '../envelope/calls.ts';
 import type { Envelope } from '../envelope/envelope.ts';
 import type { Json } from '../envelope/fields.ts';
-import { boardRow, roomMessages, type BoardRow } from '../envelope/room.ts';
+import { boardPage, roomMessages, type BoardRow } from '../envelope/room.ts';
 import { taskMessages } from '../envelope/task.ts';
 import { SynodError } from '../envelope/refusal.ts';
 import { yieldHint, type YieldHint } from './tasks/breakRoom.ts';
@@ -16,7 +15,7 @@ import { SharedConnection } from './connection/sharedConnection.ts';
 import { known, needed, type Keys } from './messages/options.ts';
 import { outcomeOf, taskEnding } from './messages/outcome.ts';
 import { Room } from './room.ts';
-import { roomTarget, taskTarget } from './messages/targets.ts';
+import { roomTarget, taskTarget } from '../envelope/targets.ts';
 import { work } from './tasks/work.ts';
 
 /** Options of an {@link Agent}. */
@@ -101,8 +100,6 @@ const TASK_KEYS: Keys<TaskOptions> = {
 const INTRODUCTION_KEYS: Keys<Introduction> = { kind: true, purpose: true, capabilities: true };
 const LISTEN_KEYS: Keys<ListenOptions> = { after: true, onGap: true };
 const BOARD_KEYS: Keys<BoardQuery> = { kind: true, status: true };
-
-const boardPage = z.object({ rows: z.array(boardRow), next: z.string().optional() });
 
 /**
  * One agent: it announces and does tasks, and speaks in rooms. All agents of a process that share a Temporal client

@@ -15,7 +15,7 @@ import { known, needed } from './messages/options.ts';
 import { configureLocks, LOCK_CONFIG_KEYS, type ConfiguredLocks, type LockConfig } from './locks/configure.ts';
 import { lock, LOCK_KEYS, type Lock, type LockOptions } from './locks/lock.ts';
 import { SynodError } from '../envelope/refusal.ts';
-import { roomTarget } from './messages/targets.ts';
+import { roomTarget } from '../envelope/targets.ts';
 import { ON_PROPOSAL_KEYS, Voter, type OnProposalOptions, type VoteHandler } from './decisions/vote.ts';
 
 /** A room as one agent sees it: `agent.room('lab')`. What several agents decide together is done here. */

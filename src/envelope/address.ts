@@ -32,6 +32,14 @@ export function workflowIdOf(room: string, kind: AddressKind, name?: string): st
   return name === undefined ? `synod:${room}:${kind}` : `synod:${room}:${kind}:${encodeName(name)}`;
 }
 
+/** Length of a {@link markOf}. */
+export const MARK_LENGTH = 12;
+
+/** The beginning of the ids of all that one workflow emits: ids are unique per sender, and all primitives are one sender. */
+export function markOf(workflowId: string): string {
+  return sha256Hex(workflowId).slice(0, MARK_LENGTH);
+}
+
 /** Whether a workflow id lies in Synod's own name space, where `reply_to` may not point. */
 export function isSynodId(workflowId: string): boolean {
   return workflowId.startsWith('synod:');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { receiveArgs, startArgs } from './calls.ts';
+import { isFor, receiveArgs, startArgs } from './calls.ts';
 import { explain, isRefusalCode, parseErrors, REFUSAL_CODES, SynodError } from './refusal.ts';
 import { publication } from './room.ts';
 
@@ -98,5 +98,27 @@ describe('refusals', () => {
     const cause = new Error('no connection');
     const error = new SynodError('closed', 'it has ended', { cause });
     expect(error).toMatchObject({ name: 'SynodError', code: 'closed', message: 'closed: it has ended', cause });
+  });
+});
+
+describe('whom an envelope is for', () => {
+  it.each([
+    [undefined, ['ann'], true],
+    [undefined, [], true],
+    ['ann', ['ann'], true],
+    ['ann', ['bob', 'ann'], true],
+    ['ann', ['bob'], false],
+    ['ann', ['*'], true],
+    ['ann', ['Ann'], false],
+  ])('to %s, read by %j: %s', (to, agents, is) => {
+    expect(isFor({ type: 'toy.said', id: 'i', from: 'synod', ts: '', to }, new Set(agents))).toBe(is);
+  });
+
+  it.each([
+    [['toy.said'], true],
+    [['toy.other'], false],
+  ])('of the type toy.said, read by who asks for %j: %s', (types, is) => {
+    const envelope = { type: 'toy.said', id: 'i', from: 'synod', ts: '' };
+    expect(isFor(envelope, new Set(['ann']), new Set(types))).toBe(is);
   });
 });

@@ -33,6 +33,17 @@ export interface LogEvent {
   readonly envelope: Envelope;
 }
 
+/** Some agents or types: a set is one. */
+interface Names {
+  has(name: string): boolean;
+}
+
+/** Whether an envelope is for one of some agents, or for the whole room; and of one of the types, where some are asked for. */
+export function isFor({ type, to }: Envelope, agents: Names, types?: Names): boolean {
+  if (types && !types.has(type)) return false;
+  return to === undefined || agents.has(to) || agents.has(EVERYONE);
+}
+
 /** The result of `receive`. */
 export interface Received {
   readonly events: readonly LogEvent[];
@@ -62,6 +73,10 @@ export const startArgs = z.object({
   state: z.unknown().optional(),
 });
 export type StartArgs = z.infer<typeof startArgs>;
+
+/** Which message opened a workflow: what a client needs to tell a repeat from a conflict after the workflow has closed. */
+export const opening = z.object({ from: z.string(), idempotency_key: z.string(), body_hash: z.string() });
+export type Opening = z.infer<typeof opening>;
 
 /** How many waits a workflow may be configured to hold at once, as `max_waits`. */
 export const maxWaits = whole(1, 1_000);

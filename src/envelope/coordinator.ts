@@ -7,6 +7,8 @@ export const DEFAULT_ROLE = 'main';
 /** Longest time between two heartbeats, in seconds. */
 export const MAX_HEARTBEAT_SECONDS = 300;
 export const DEFAULT_HEARTBEAT_SECONDS = 10;
+/** Who has sent nothing for so many times the heartbeat is not active any more. */
+export const MISSED_HEARTBEATS = 3;
 
 const role = name.default(DEFAULT_ROLE);
 /** The number of an election: only rises. */

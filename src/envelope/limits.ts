@@ -49,6 +49,8 @@ export const MAX_DURATION_SECONDS = 30 * 24 * 3600;
 export const DEFAULT_LINGER_SECONDS = 60;
 /** Seconds after which a workflow that its first request did not open fails. */
 export const UNOPENED_SECONDS = 60;
+/** Renewals that fit into one lease: a single one that is lost must not lose it. */
+export const RENEWALS_A_LEASE = 3;
 /** Hops an envelope may still make where it does not say. */
 export const DEFAULT_MAX_HOPS = 8;
 

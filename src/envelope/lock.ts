@@ -15,6 +15,22 @@ const DEFAULT_WAIT_SECONDS = 10;
 export const lockType = z.enum(['read', 'write', 'exclusive', 'permit'], 'must be read, write, exclusive or permit');
 export type LockType = z.infer<typeof lockType>;
 
+/** The kinds of locks that serve their holder for one of this kind. */
+const SERVED_BY: { readonly [kind in LockType]: readonly LockType[] } = {
+  read: ['read', 'write', 'exclusive'],
+  write: ['write', 'exclusive'],
+  exclusive: ['exclusive'],
+  permit: ['permit'],
+};
+
+/** Whether who holds a lock of one kind needs no other for what another kind allows. */
+export function serves(held: LockType, wanted: LockType): boolean {
+  return SERVED_BY[wanted].includes(held);
+}
+
+/** After so many time-outs for the same resources a request is denied for good. Source: the rule book, rule 3.4. */
+export const MAX_LOCK_RETRIES = 3;
+
 /** Each name once, in the order of their code units: whoever asks for the same asks in the same order. */
 const resources = z
   .array(name)

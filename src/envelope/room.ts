@@ -40,6 +40,8 @@ export const boardRow = z.object({
   capabilities: capabilities.optional(),
 });
 export type BoardRow = z.infer<typeof boardRow>;
+/** A page of the board; `next` is the `after` of the next one. */
+export const boardPage = z.object({ rows: z.array(boardRow), next: z.string().optional() });
 
 const logged = z.custom<Envelope>(
   (value) => typeof value === 'object' && value !== null && 'type' in value && isJson(value, MAX_JSON_DEPTH + 2),

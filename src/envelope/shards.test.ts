@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { lockManagerId, shardOf, shardOfLock, shardTag } from './shards.ts';
+import { lockIdPrefix, lockManagerId, parseShard, shardOf, shardOfLock, shardOfManager, shardTag } from './shards.ts';
 
 describe('the shard of a resource', () => {
   // Computed apart, with another language's SHA-256.
@@ -36,7 +36,36 @@ describe('the shard of a resource', () => {
     ['l-12-7', 12],
     ['x-1-7', undefined],
     ['l-1-', undefined],
+    ['l-01-7', undefined],
+    ['l-999-7', 999],
+    ['l-1000-7', undefined],
   ])('is known from the id of its lock: %s', (lockId, shard) => {
     expect(shardOfLock(lockId)).toBe(shard);
+  });
+
+  it.each([
+    ['0', 0],
+    ['7', 7],
+    ['999', 999],
+    ['1000', undefined],
+    ['01', undefined],
+    ['-1', undefined],
+    ['1.5', undefined],
+    ['1e2', undefined],
+    [' 1', undefined],
+    ['', undefined],
+  ])('is spelt in one way: %j', (text, shard) => {
+    expect(parseShard(text)).toBe(shard);
+    expect(shardOfManager('lab', `synod:lab:locks:${text}`)).toBe(shard);
+  });
+
+  it('is none of the room’s lock manager itself, nor of another room’s', () => {
+    expect(shardOfManager('lab', 'synod:lab:locks')).toBeUndefined();
+    expect(shardOfManager('lab', 'synod:lab2:locks:1')).toBeUndefined();
+  });
+
+  it('begins the ids of its locks', () => {
+    expect([lockIdPrefix(undefined), lockIdPrefix(12)]).toEqual(['l-', 'l-12-']);
+    expect(shardOfLock(`${lockIdPrefix(12)}7`)).toBe(12);
   });
 });

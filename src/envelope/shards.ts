@@ -22,6 +22,11 @@ export function shardOf(resource: string, shards: number): number {
   return Number.parseInt(sha256Hex(shardTag(resource)).slice(0, DIGITS), 16) % shards;
 }
 
+/** A shard's number as workflow ids, lock ids and names of sources spell it, from 0; undefined for any other text. */
+export function parseShard(text: string): number | undefined {
+  return /^(?:0|[1-9]\d{0,2})$/.test(text) ? Number(text) : undefined;
+}
+
 /** The workflow id of a room's lock manager, or of one of its shards. */
 export function lockManagerId(room: string, shard?: number): string {
   const base = workflowIdOf(room, 'locks');
@@ -30,6 +35,17 @@ export function lockManagerId(room: string, shard?: number): string {
 
 /** The shard that issued a lock's id; undefined where that was the room's only lock manager. */
 export function shardOfLock(lockId: string): number | undefined {
-  const digits = /^l-(\d{1,4})-\d+$/.exec(lockId)?.[1];
-  return digits === undefined ? undefined : Number(digits);
+  const digits = /^l-(\d+)-\d+$/.exec(lockId)?.[1];
+  return digits === undefined ? undefined : parseShard(digits);
+}
+
+/** What the ids of a lock manager's locks begin with: no two shards issue the same id. */
+export function lockIdPrefix(shard: number | undefined): string {
+  return shard === undefined ? 'l-' : `l-${shard}-`;
+}
+
+/** The shard that a workflow id names; undefined where it is the room's lock manager itself, or none of its shards. */
+export function shardOfManager(room: string, workflowId: string): number | undefined {
+  const base = lockManagerId(room);
+  return workflowId.startsWith(`${base}:`) ? parseShard(workflowId.slice(base.length + 1)) : undefined;
 }

@@ -1,6 +1,6 @@
 import type { SharedConnection } from '../client/connection/sharedConnection.ts';
 import { linked, unlessAborted } from '../client/timing/timing.ts';
-import { EVERYONE, type LogEvent } from '../envelope/calls.ts';
+import { EVERYONE, isFor, type LogEvent } from '../envelope/calls.ts';
 import { MAX_LOG_BYTES, MAX_LOG_ENTRIES, utf8Bytes } from '../envelope/limits.ts';
 import { Problem, unavailable } from './errors.ts';
 
@@ -132,7 +132,7 @@ export class Feed {
     const events: FeedEvent[] = [];
     for (let i = Math.max(0, after - this.#before); i < this.#events.length; i++) {
       const event = this.#events[i];
-      if (!event || !isFor(event, agents)) continue;
+      if (!event || !isFor(event.envelope, agents)) continue;
       if (events.length === limit) return { events, next: event.seq - 1, truncated };
       events.push(event);
     }
@@ -241,8 +241,4 @@ export class Feed {
   #notify(): void {
     for (const watcher of this.#watchers) watcher();
   }
-}
-
-function isFor({ envelope: { to } }: LogEvent, agents: ReadonlySet<string>): boolean {
-  return to === undefined || agents.has(to) || agents.has(EVERYONE);
 }

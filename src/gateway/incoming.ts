@@ -7,7 +7,7 @@ import {
   proposalTarget,
   roomTarget,
   taskTarget,
-} from '../client/messages/targets.ts';
+} from '../envelope/targets.ts';
 import type { Target } from '../envelope/address.ts';
 import { barrierMessages, type BarrierMessage } from '../envelope/barrier.ts';
 import { coordinatorMessages, type CoordinatorMessage } from '../envelope/coordinator.ts';

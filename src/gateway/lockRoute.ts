@@ -1,6 +1,6 @@
 import type { SharedConnection } from '../client/connection/sharedConnection.ts';
 import { lockTarget, shardCount } from '../client/locks/shards.ts';
-import { locksTarget } from '../client/messages/targets.ts';
+import { locksTarget } from '../envelope/targets.ts';
 import type { Target } from '../envelope/address.ts';
 import type { LockMessage } from '../envelope/lock.ts';
 import { SynodError } from '../envelope/refusal.ts';

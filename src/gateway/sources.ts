@@ -7,9 +7,10 @@ import {
   proposalTarget,
   roomTarget,
   taskTarget,
-} from '../client/messages/targets.ts';
+} from '../envelope/targets.ts';
 import type { Target } from '../envelope/address.ts';
 import { explain, parseErrors } from '../envelope/refusal.ts';
+import { parseShard } from '../envelope/shards.ts';
 import { Problem } from './errors.ts';
 
 /** A bridge's ledger is nobody's but its own. */
@@ -18,7 +19,7 @@ type Kind = Exclude<AddressKind, 'bridge'>;
 /** How each primitive of a room is named in a query: `room`, `locks`, or a kind and a name, such as `task:t-1`. */
 const KINDS: Readonly<Record<Kind, (room: string, name: string) => Target>> = {
   room: roomTarget,
-  locks: (room, shard) => locksTarget(room, shard === '' ? undefined : Number(shard)),
+  locks: (room, shard) => locksTarget(room, parseShard(shard)),
   task: taskTarget,
   coordinator: coordinatorTarget,
   proposal: proposalTarget,
@@ -36,7 +37,7 @@ export function sourceTarget(room: string, source: string): Target {
   const at = source.indexOf(':');
   const kind = at < 0 ? source : source.slice(0, at);
   const rest = at < 0 ? '' : source.slice(at + 1);
-  const shard = kind === 'locks' && /^(0|[1-9]\d{0,2})$/.test(rest);
+  const shard = kind === 'locks' && parseShard(rest) !== undefined;
   if (!isKind(kind) || (SINGLE.has(kind) && !shard ? at >= 0 : rest === ''))
     throw new Problem(
       'invalid_envelope',

@@ -1,14 +1,8 @@
 import { z } from 'zod';
-import {
-  coordinatorTarget,
-  barrierTarget,
-  locksTarget,
-  proposalTarget,
-  roomTarget,
-} from '../client/messages/targets.ts';
+import { coordinatorTarget, barrierTarget, locksTarget, proposalTarget, roomTarget } from '../envelope/targets.ts';
 import type { SharedConnection } from '../client/connection/sharedConnection.ts';
 import type { Json } from '../envelope/fields.ts';
-import { boardRow, type BoardRow } from '../envelope/room.ts';
+import { boardPage, type BoardRow } from '../envelope/room.ts';
 
 /** Rows of the board that are read at most; a board holds 3,000. */
 const MAX_ROWS = 1_000;
@@ -31,7 +25,6 @@ const BOOKKEEPING = new Set([
   'outcome',
 ]);
 
-const boardPage = z.object({ rows: z.array(boardRow), next: z.string().optional() });
 const locksView = z.object({ config: z.object({ shards: z.number().int().min(1).default(1) }) });
 const roomView = z.object({
   log: z.object({ head: z.number() }),

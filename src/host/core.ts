@@ -1,4 +1,4 @@
-import type { LogEvent } from '../envelope/calls.ts';
+import type { LogEvent, Opening } from '../envelope/calls.ts';
 import type { Envelope } from '../envelope/envelope.ts';
 import type { Base } from '../envelope/envelope.ts';
 import type { Json } from '../envelope/fields.ts';
@@ -11,7 +11,7 @@ import { Log } from './log.ts';
 import { Memory } from './memory.ts';
 import { Mirror } from './mirror.ts';
 import { REVISION } from './revision.ts';
-import { SNAPSHOT_VERSION, type Counters, type Opening, type Snapshot } from './snapshot.ts';
+import { SNAPSHOT_VERSION, type Counters, type Snapshot } from './snapshot.ts';
 import { fit, Stamp, type Answered } from './stamp.ts';
 import { Subscribers } from './subscribers.ts';
 

@@ -1,4 +1,4 @@
-import type { LogEvent, ReceiveArgs, Received } from '../envelope/calls.ts';
+import type { LogEvent, Opening, ReceiveArgs, Received } from '../envelope/calls.ts';
 import type { Base, Envelope } from '../envelope/envelope.ts';
 import { formatTimestamp, type Json } from '../envelope/fields.ts';
 import { UNOPENED_SECONDS } from '../envelope/limits.ts';
@@ -7,7 +7,7 @@ import type { Deadline, Protocol } from '../protocols/protocol.ts';
 import { Core, type CoreOptions } from './core.ts';
 import { Messages } from './messages.ts';
 import type { Mirror } from './mirror.ts';
-import type { Opening, PendingEffect, Snapshot } from './snapshot.ts';
+import type { PendingEffect, Snapshot } from './snapshot.ts';
 import { fitAll } from './stamp.ts';
 import type { Subscribers } from './subscribers.ts';
 import { Waits, type Wait } from './waits.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Envelope } from '../envelope/envelope.ts';
 import { utf8Bytes } from '../envelope/limits.ts';
-import { isFor, Log } from './log.ts';
+import { Log } from './log.ts';
 
 function said(to?: string, text = ''): Envelope {
   return { type: 'toy.said', id: 'i', from: 'synod', ts: '', ...(to === undefined ? {} : { to }), text };
@@ -28,20 +28,6 @@ describe('numbers', () => {
     const log = new Log(undefined, filled(1_500).snapshot());
     expect(log.append(said()).seq).toBe(1_501);
     expect(log.kept.entries).toBe(1_000);
-  });
-});
-
-describe('whom an event is for', () => {
-  it.each([
-    [undefined, ['ann'], true],
-    [undefined, [], true],
-    ['ann', ['ann'], true],
-    ['ann', ['bob', 'ann'], true],
-    ['ann', ['bob'], false],
-    ['ann', ['*'], true],
-    ['ann', ['Ann'], false],
-  ])('to %s, read by %j: %s', (to, agents, is) => {
-    expect(isFor(said(to), new Set(agents))).toBe(is);
   });
 });
 

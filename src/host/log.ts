@@ -1,4 +1,4 @@
-import { EVERYONE, type LogEvent } from '../envelope/calls.ts';
+import { isFor, type LogEvent } from '../envelope/calls.ts';
 import type { Envelope } from '../envelope/envelope.ts';
 import { MAX_LOG_BYTES, MAX_LOG_ENTRIES, utf8Bytes } from '../envelope/limits.ts';
 
@@ -12,12 +12,6 @@ export interface Page {
 export interface LogSnapshot {
   readonly head: number;
   readonly events: readonly LogEvent[];
-}
-
-/** Whether an event is for one of the agents, or for the whole room; and of one of the types, where some are asked for. */
-export function isFor(envelope: Envelope, agents: ReadonlySet<string>, types?: ReadonlySet<string>): boolean {
-  if (types && !types.has(envelope.type)) return false;
-  return envelope.to === undefined || agents.has(envelope.to) || agents.has(EVERYONE);
 }
 
 /** The ordered log of a workflow: numbered from 1 without gaps, the oldest entries let go at its bounds. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { byName } from '../envelope/byName.ts';
+import { opening } from '../envelope/calls.ts';
 import type { Envelope } from '../envelope/envelope.ts';
 import { json } from '../envelope/fields.ts';
 import type { Verdict } from '../protocols/protocol.ts';
@@ -15,10 +16,6 @@ const memos = z.array(z.tuple([z.string(), z.string(), verdict, z.number(), z.nu
 const effect = z.object({ key: z.string(), name: z.enum(['escalate', 'rollback']), input: byName(json) });
 /** An effect under its idempotency key. */
 export type PendingEffect = z.infer<typeof effect>;
-
-/** Which message opened a workflow: what a client needs to tell a repeat from a conflict after the workflow has closed. */
-export const opening = z.object({ from: z.string(), idempotency_key: z.string(), body_hash: z.string() });
-export type Opening = z.infer<typeof opening>;
 
 /** What happened to the messages, as numbers. */
 export const counters = z.object({

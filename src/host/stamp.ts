@@ -1,3 +1,4 @@
+import { markOf } from '../envelope/address.ts';
 import { sha256Hex } from '../envelope/canonical.ts';
 import { SYNOD, type Envelope } from '../envelope/envelope.ts';
 import { formatTimestamp } from '../envelope/fields.ts';
@@ -30,14 +31,6 @@ export interface Answered {
   readonly id: string | undefined;
   readonly from: string | undefined;
 }
-
-/** The beginning of the ids of all that one workflow emits: ids are unique per sender, and all primitives are one sender. */
-export function markOf(workflowId: string): string {
-  return sha256Hex(workflowId).slice(0, MARK_LENGTH);
-}
-
-/** Length of a {@link markOf}. */
-export const MARK_LENGTH = 12;
 
 /** What a primitive emits, made into envelopes: who it is from, what it answers, when, and under which id. */
 export class Stamp {

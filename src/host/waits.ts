@@ -1,6 +1,5 @@
-import type { LogEvent, Received } from '../envelope/calls.ts';
+import { isFor, type LogEvent, type Received } from '../envelope/calls.ts';
 import { MAX_WAIT_SECONDS } from '../envelope/limits.ts';
-import { isFor } from './log.ts';
 
 /** A `receive` that waits for something to happen. */
 export interface Wait {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { barrierTarget } from '../client/messages/targets.ts';
+import { barrierTarget } from '../envelope/targets.ts';
 import { barrierMessages, rosterParts } from '../envelope/barrier.ts';
 import { sha256Hex } from '../envelope/canonical.ts';
 import { open, type Opened } from './opening.ts';

@@ -5,13 +5,11 @@ import type { Envelope } from '../envelope/envelope.ts';
 import { parseTimestamp } from '../envelope/fields.ts';
 import { lockMessages, tokensByResource } from '../envelope/lock.ts';
 import type { Refusal } from '../envelope/refusal.ts';
+import { RENEWALS_A_LEASE } from '../envelope/limits.ts';
 import { refusalIn } from './errors.ts';
 import { inbox } from './inbox.ts';
 import { compose, send } from './send.ts';
 import type { Speaker } from './speaker.ts';
-
-/** Renewals that fit into one lease: a single lost one must not lose it. */
-const RENEWALS_A_LEASE = 3;
 
 const granted = z.object({
   lock_id: z.string(),

@@ -1,6 +1,6 @@
 import * as wf from '@temporalio/workflow';
 import { z } from 'zod';
-import { proposalTarget } from '../client/messages/targets.ts';
+import { proposalTarget } from '../envelope/targets.ts';
 import { byName } from '../envelope/byName.ts';
 import { sha256Hex } from '../envelope/canonical.ts';
 import { decisionMessages } from '../envelope/decision.ts';

@@ -1,6 +1,6 @@
 import * as wf from '@temporalio/workflow';
+import { MARK_LENGTH, markOf } from '../envelope/address.ts';
 import { envelopeLike, type Envelope } from '../envelope/envelope.ts';
-import { MARK_LENGTH, markOf } from '../host/stamp.ts';
 
 const replySignal = wf.defineSignal<[unknown]>('synod.reply');
 

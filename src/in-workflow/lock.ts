@@ -1,7 +1,7 @@
 import * as wf from '@temporalio/workflow';
-import { locksTarget } from '../client/messages/targets.ts';
+import { locksTarget } from '../envelope/targets.ts';
 import { fromNames, valueOf } from '../envelope/byName.ts';
-import { lockMessages, type LockType } from '../envelope/lock.ts';
+import { lockMessages, MAX_LOCK_RETRIES, serves, type LockType } from '../envelope/lock.ts';
 import { refusal } from '../envelope/refusal.ts';
 import { shardOf } from '../envelope/shards.ts';
 import type { Target } from '../envelope/address.ts';
@@ -10,8 +10,6 @@ import { LockDenied, LockLost, refused } from './errors.ts';
 import { checkedRoom, compose, request, send } from './send.ts';
 import { speakerOf, type Speaker, type SpeakerOptions } from './speaker.ts';
 
-/** "Maximum retry attempts: 3". Source: "Multi-Agent Enterprise Protocol", rule 3.4. */
-const MAX_RETRIES = 3;
 /** An answer that is so late, in milliseconds, is asked for again. */
 const LATE_MS = 5_000;
 const MAX_PAUSE_MS = 3_600_000;
@@ -55,13 +53,6 @@ export interface Permit {
   readonly token: number;
   readonly lost: boolean;
 }
-
-const WEAKER: { readonly [Type in LockType]: readonly LockType[] } = {
-  exclusive: ['exclusive', 'write', 'read'],
-  write: ['write', 'read'],
-  read: ['read'],
-  permit: ['permit'],
-};
 
 /** The locks inside which the code runs. */
 const enclosing = new wf.AsyncLocalStorage<readonly Claim[]>();
@@ -158,7 +149,7 @@ function covers({ grant, lost, message, target }: Claim, where: Target, wanted: 
     lost === undefined &&
     target.workflowId === where.workflowId &&
     message.from === wanted.from &&
-    WEAKER[message.lock_type].includes(wanted.lock_type) &&
+    serves(message.lock_type, wanted.lock_type) &&
     wanted.resources.every((resource) => message.resources.includes(resource))
   );
 }
@@ -190,7 +181,7 @@ async function acquire(
     if (why) throw refused(why);
     // Granted and lost before it was heard of: asked for anew.
     if (!denial) continue;
-    const final = denial.reason !== 'timeout' || denial.retry >= MAX_RETRIES || denial.released.length > 0;
+    const final = denial.reason !== 'timeout' || denial.retry >= MAX_LOCK_RETRIES || denial.released.length > 0;
     if (final) throw new LockDenied(claim.message.resources, denial);
     await wf.sleep(denial.retry_after_seconds * 1000, { summary: 'pauses before it asks for a lock again' });
   }

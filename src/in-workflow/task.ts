@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { sha256Hex } from '../envelope/canonical.ts';
 import type { TaskOptions } from '../client/agent.ts';
-import { taskTarget } from '../client/messages/targets.ts';
+import { taskTarget } from '../envelope/targets.ts';
 import { json } from '../envelope/fields.ts';
 import { taskMessages } from '../envelope/task.ts';
 import { open, type Opened } from './opening.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { accepted } from '../../client/messages/answers.ts';
 import { compose } from '../../client/messages/compose.ts';
-import { roomTarget } from '../../client/messages/targets.ts';
+import { roomTarget } from '../../envelope/targets.ts';
 import type { Envelope } from '../../envelope/envelope.ts';
 import { SynodError } from '../../envelope/refusal.ts';
 import { roomMessages } from '../../envelope/room.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { Agent } from '../../client/agent.ts';
 import type { SharedConnection } from '../../client/connection/sharedConnection.ts';
 import { lineOfLocked, standingOf } from '../../client/locks/standing.ts';
-import { roomTarget } from '../../client/messages/targets.ts';
+import { roomTarget } from '../../envelope/targets.ts';
 
 /** Lines of a list that are shown. */
 const MAX_LINES = 20;

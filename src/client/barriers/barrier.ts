@@ -8,7 +8,7 @@ import { compose } from '../messages/compose.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
 import type { Keys } from '../messages/options.ts';
 import { askItself, barrierEnding, outcomeOf } from '../messages/outcome.ts';
-import { barrierTarget } from '../messages/targets.ts';
+import { barrierTarget } from '../../envelope/targets.ts';
 import { backoff, pause } from '../timing/timing.ts';
 
 /** Options of `room.barrier`. */

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { EVERYONE, type LogEvent } from '../../envelope/calls.ts';
+import { isFor, type LogEvent } from '../../envelope/calls.ts';
 import type { Envelope } from '../../envelope/envelope.ts';
 import { MAX_RECEIVE_AGENTS, MAX_RECEIVE_EVENTS, MAX_WAIT_SECONDS } from '../../envelope/limits.ts';
 import { classify } from '../transport/faults.ts';
@@ -17,7 +17,7 @@ const CROWD_RETRY_SECONDS = 0.2;
 
 /** Somebody of this process who reads a log. */
 export interface Listener {
-  /** For whom it reads; {@link EVERYONE} for everything. */
+  /** For whom it reads; `*` for everything. */
   readonly agent: string;
   /** Only events of these types; default all. */
   readonly types?: readonly string[];
@@ -167,7 +167,8 @@ export class Reader {
       if (cursor.after < from) continue;
       if (answer.truncated) cursor.onGap();
       const passed = answer.next < from ? -1 : cursor.after;
-      for (const event of answer.events) if (event.seq > passed && isFor(event.envelope, cursor)) cursor.onEvent(event);
+      for (const event of answer.events)
+        if (event.seq > passed && isForCursor(event.envelope, cursor)) cursor.onEvent(event);
       cursor.after = answer.truncated ? answer.next : Math.max(cursor.after, answer.next);
     }
   }
@@ -200,7 +201,6 @@ function typesOf(cursors: readonly Cursor[]): string[] | undefined {
   return wanted.size > 0 ? [...wanted] : undefined;
 }
 
-function isFor(envelope: Envelope, { agent, types }: Cursor): boolean {
-  if (types && !types.includes(envelope.type)) return false;
-  return envelope.to === undefined || envelope.to === agent || agent === EVERYONE;
+function isForCursor(envelope: Envelope, { agent, types }: Cursor): boolean {
+  return isFor(envelope, { has: (name) => name === agent }, types && { has: (type) => types.includes(type) });
 }

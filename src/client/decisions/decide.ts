@@ -9,7 +9,7 @@ import { compose, keyFor } from '../messages/compose.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
 import type { Keys } from '../messages/options.ts';
 import { askItself, outcomeOf, proposalEnding } from '../messages/outcome.ts';
-import { proposalTarget } from '../messages/targets.ts';
+import { proposalTarget } from '../../envelope/targets.ts';
 
 /** A question to put to the vote. */
 export interface ProposalOptions {

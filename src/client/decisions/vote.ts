@@ -3,12 +3,12 @@ import { byName } from '../../envelope/byName.ts';
 import { decisionMessages } from '../../envelope/decision.ts';
 import type { Envelope } from '../../envelope/envelope.ts';
 import type { Json } from '../../envelope/fields.ts';
-import { boardRow } from '../../envelope/room.ts';
+import { boardPage } from '../../envelope/room.ts';
 import { accepted } from '../messages/answers.ts';
 import { compose } from '../messages/compose.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
 import type { Keys } from '../messages/options.ts';
-import { proposalTarget, roomTarget } from '../messages/targets.ts';
+import { proposalTarget, roomTarget } from '../../envelope/targets.ts';
 
 /** A question that this agent may vote on. */
 export interface Question {
@@ -50,7 +50,6 @@ const standing = z.object({
   proposer: z.string(),
   votes: byName(z.string()),
 });
-const boardPage = z.object({ rows: z.array(boardRow), next: z.string().optional() });
 /** A vote that came too late is nobody's fault. */
 const TOO_LATE: ReadonlySet<unknown> = new Set(['closed', 'already_decided']);
 

@@ -1,15 +1,14 @@
 import { z } from 'zod';
-import { coordinatorMessages, type CoordinatorMessage } from '../../envelope/coordinator.ts';
+import { coordinatorMessages, MISSED_HEARTBEATS, type CoordinatorMessage } from '../../envelope/coordinator.ts';
 import type { Envelope } from '../../envelope/envelope.ts';
 import { json, type Json } from '../../envelope/fields.ts';
-import { MISSED_HEARTBEATS } from '../../protocols/election/state.ts';
 import { accepted } from '../messages/answers.ts';
 import { compose } from '../messages/compose.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
 import { Lease, LeaseLost } from '../leases/lease.ts';
 import type { Keys } from '../messages/options.ts';
 import type { Reader } from '../connection/reader.ts';
-import { coordinatorTarget } from '../messages/targets.ts';
+import { coordinatorTarget } from '../../envelope/targets.ts';
 import { jittered, parting, pause, until } from '../timing/timing.ts';
 
 /** As much of a {@link Hub} as an election needs. */

@@ -1,10 +1,8 @@
 import type { Envelope } from '../../envelope/envelope.ts';
+import { RENEWALS_A_LEASE } from '../../envelope/limits.ts';
 import { reasonOf } from '../messages/answers.ts';
 import { z } from 'zod';
 import { jittered, MAX_TIMER_MS } from '../timing/timing.ts';
-
-/** Renewals that fit into one lease: a single lost one must not lose it. */
-const RENEWALS_A_LEASE = 3;
 
 /** Why a lease is over before its work was done; the `reason` of the handler's signal. */
 export class LeaseLost extends Error {

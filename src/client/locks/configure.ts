@@ -7,7 +7,7 @@ import { accepted } from '../messages/answers.ts';
 import { compose } from '../messages/compose.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
 import type { Keys } from '../messages/options.ts';
-import { locksTarget } from '../messages/targets.ts';
+import { locksTarget } from '../../envelope/targets.ts';
 import { forgetLocks } from './shards.ts';
 
 /** How the locks of a room are configured; what is left out stays as it is. */

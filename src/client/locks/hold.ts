@@ -1,5 +1,5 @@
 import type { Envelope } from '../../envelope/envelope.ts';
-import { lockMessages, type LockType } from '../../envelope/lock.ts';
+import { lockMessages, serves, type LockType } from '../../envelope/lock.ts';
 import { compose } from '../messages/compose.ts';
 import type { Target } from '../../envelope/address.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
@@ -7,13 +7,6 @@ import { Lease } from '../leases/lease.ts';
 import { parting } from '../timing/timing.ts';
 import { Desk } from './desk.ts';
 
-/** Kinds that give their holder all that another gives. */
-const WEAKER: { readonly [Type in LockType]: readonly LockType[] } = {
-  exclusive: ['exclusive', 'write', 'read'],
-  write: ['write', 'read'],
-  read: ['read'],
-  permit: ['permit'],
-};
 /** Of a lock that came after a wait it is not known to the millisecond when it was granted: it is renewed early. */
 const EARLY_RENEWAL_MS = 250;
 /** A lock held for longer than this is listened for, so that its forced release is known at once. */
@@ -128,7 +121,7 @@ export class Hold {
     return (
       this.agent === agent &&
       this.target.workflowId === target.workflowId &&
-      WEAKER[this.grant.type].includes(type) &&
+      serves(this.grant.type, type) &&
       resources.every((resource) => this.grant.resources.includes(resource)) &&
       !this.lost
     );

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { LockType } from '../../envelope/lock.ts';
+import { MAX_LOCK_RETRIES, type LockType } from '../../envelope/lock.ts';
 import { SynodError } from '../../envelope/refusal.ts';
 import type { Target } from '../../envelope/address.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
@@ -8,9 +8,6 @@ import { jittered, pause, unlessAborted } from '../timing/timing.ts';
 import { Hold, type Wanted } from './hold.ts';
 import { request, stronger, type Denial, type RequestOptions } from './request.ts';
 import { forgetLocks, lockTarget } from './shards.ts';
-
-/** "Maximum retry attempts: 3". Source: "Multi-Agent Enterprise Protocol", rule 3.4. */
-const MAX_RETRIES = 3;
 
 /** Options of `room.lock`. Durations in seconds. */
 export interface LockOptions extends RequestOptions {
@@ -104,7 +101,7 @@ export async function lock<Resource extends string, Result>(
     } finally {
       await hold.leave();
     }
-    if (!frame.wanted || retry === MAX_RETRIES) throw failure;
+    if (!frame.wanted || retry === MAX_LOCK_RETRIES) throw failure;
     wanted = frame.wanted;
     await pause(frame.pauseMs, options.signal);
   }
@@ -141,7 +138,7 @@ async function acquire(
       throw denial;
     }
     // The manager counts, over all that this agent has tried for the same resources, and tells the room at the last.
-    if (answer.retry >= MAX_RETRIES) throw denial;
+    if (answer.retry >= MAX_LOCK_RETRIES) throw denial;
     await pause(pauseMs, signal);
   }
 }

@@ -4,7 +4,7 @@ import { json, type Json } from '../../envelope/fields.ts';
 import { SynodError } from '../../envelope/refusal.ts';
 import { lockManagerId, shardOf } from '../../envelope/shards.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
-import { locksTarget } from '../messages/targets.ts';
+import { locksTarget } from '../../envelope/targets.ts';
 import type { Target } from '../../envelope/address.ts';
 
 type Config = { readonly [key: string]: Json };

@@ -5,7 +5,7 @@ import { lockManagerId, shardOfLock } from '../../envelope/shards.ts';
 import { accepted } from '../messages/answers.ts';
 import { compose } from '../messages/compose.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
-import { locksTarget } from '../messages/targets.ts';
+import { locksTarget } from '../../envelope/targets.ts';
 
 const lock = z.object({ lock_id: z.string(), lock_type: z.string(), since: z.string() });
 const holder = lock.extend({

@@ -2,7 +2,7 @@ import type { Target } from '../../envelope/address.ts';
 import { envelopeLike, type Envelope } from '../../envelope/envelope.ts';
 import { SynodError } from '../../envelope/refusal.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
-import { barrierTarget, proposalTarget, roomTarget, taskTarget } from './targets.ts';
+import { barrierTarget, proposalTarget, roomTarget, taskTarget } from '../../envelope/targets.ts';
 import { jittered, pause } from '../timing/timing.ts';
 
 /** It is asked itself so often, in case the room's log has a gap. */

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { LogEvent } from '../../envelope/calls.ts';
 import { SYNOD, type Envelope } from '../../envelope/envelope.ts';
 import type { Json } from '../../envelope/fields.ts';
-import { boardRow } from '../../envelope/room.ts';
+import { boardPage } from '../../envelope/room.ts';
 
 /** A task that may be open. */
 export interface Candidate {
@@ -23,7 +23,6 @@ const announcement = z.object({
   priority: z.number().default(3),
   capabilities: z.array(z.string()).default([]),
 });
-const boardPage = z.object({ rows: z.array(boardRow), next: z.string().optional() });
 const TAKEN = new Set(['task.closed', 'task.completed', 'task.failed', 'task.cancelled']);
 
 /** The open tasks of a room as one process knows them: from the log as they come, and from the board for what came before. */

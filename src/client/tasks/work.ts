@@ -9,7 +9,7 @@ import { TaskFailure, type Handler, type WorkOptions, type WorkReport } from './
 import type { SharedConnection } from '../connection/sharedConnection.ts';
 import { Lease } from '../leases/lease.ts';
 import { Pausing } from './pausing.ts';
-import { roomTarget, taskTarget } from '../messages/targets.ts';
+import { roomTarget, taskTarget } from '../../envelope/targets.ts';
 import { jittered, parting, pause } from '../timing/timing.ts';
 
 /** The board is read again so often while there is nothing to do. */

@@ -1,10 +1,10 @@
 import { WorkflowFailedError, type Client } from '@temporalio/client';
 import { WorkflowNotFoundError } from '@temporalio/common';
 import { z } from 'zod';
+import { opening } from '../../envelope/calls.ts';
 import { bodyHash, envelopeLike, identityOf, SYNOD, type Base, type Envelope } from '../../envelope/envelope.ts';
 import { formatTimestamp } from '../../envelope/fields.ts';
 import type { RefusalCode } from '../../envelope/refusal.ts';
-import { opening } from '../../host/snapshot.ts';
 
 const result = z.object({ outcome: envelopeLike, opened: opening.optional() });
 

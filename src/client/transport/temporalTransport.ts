@@ -4,7 +4,7 @@ import type { Target } from '../../envelope/address.ts';
 import { received, type Received, type ReceiveArgs } from '../../envelope/calls.ts';
 import { publicState, replies, type Base, type Envelope } from '../../envelope/envelope.ts';
 import type { Json } from '../../envelope/fields.ts';
-import { plain } from '../../protocols/plain.ts';
+import { plain } from '../../envelope/plain.ts';
 import { lastAnswer, refusedBy, standingOf } from './closed.ts';
 import { classify } from './faults.ts';
 import type { Transport } from './transport.ts';

@@ -1,7 +1,7 @@
 import { formatTimestamp, type Json } from '../../envelope/fields.ts';
 import { MAX_LISTED_NAMES } from '../../envelope/limits.ts';
 import type { BoardRow } from '../../envelope/room.ts';
-import { clock, plain } from '../plain.ts';
+import { clock, plain } from '../../envelope/plain.ts';
 import { finalStanding, named, outcomeOf } from './answers.ts';
 import { rosterSize, type BarrierState } from './state.ts';
 

@@ -1,7 +1,5 @@
 import { z } from 'zod';
-
-/** Heartbeats that may be missed: whoever has not been heard for so many intervals is not active any more. */
-export const MISSED_HEARTBEATS = 3;
+import { MISSED_HEARTBEATS } from '../../envelope/coordinator.ts';
 
 /** An election: who stands, who leads, in which epoch. Times are epoch milliseconds. */
 export const electionState = z.object({

@@ -1,6 +1,6 @@
 import { formatTimestamp, type Json } from '../../envelope/fields.ts';
 import type { BoardRow } from '../../envelope/room.ts';
-import { clock, plain } from '../plain.ts';
+import { clock, plain } from '../../envelope/plain.ts';
 import { activeUntil, type ElectionState } from './state.ts';
 
 /** `unopened` before the first join, `held`, or `vacant`. */

@@ -1,5 +1,6 @@
 import { toMilliseconds, type Json } from '../../envelope/fields.ts';
 import { utf8Bytes } from '../../envelope/limits.ts';
+import { MAX_LOCK_RETRIES } from '../../envelope/lock.ts';
 import type { Context, Decision, Effect, Input, Outgoing } from '../protocol.ts';
 import { lostFields, timedOut, tokensOf } from './answers.ts';
 import { freedBy, settle, type Freed } from './grants.ts';
@@ -7,8 +8,6 @@ import { countRetry, forgetRetries, mark, noteEnd } from './past.ts';
 import type { Lock, LockState } from './state.ts';
 
 const DEFAULT_ROLLBACK_SECONDS = 10;
-/** A time-out so often for the same resources is for the room to know. Source: the rule book, rule 3.4. */
-const MAX_RETRIES = 3;
 /** Bytes of the effects of a name that may be under way: what is more waits in the state, or, to escalate, is only logged. */
 const MAX_EFFECT_BYTES = 64 * 1024;
 const MAX_DETAIL = 500;
@@ -73,7 +72,7 @@ function waitEnded(state: LockState, lock: Lock, { now }: Context): Step {
     ...timedOut(next.idOf(lock), lock.key, count, ids),
   };
   const freed = released.flatMap(freedBy);
-  if (count < MAX_RETRIES) return { state: next, freed, emit: [denied], effects: [] };
+  if (count < MAX_LOCK_RETRIES) return { state: next, freed, emit: [denied], effects: [] };
   const told = { reason: 'timeout', agent, resources: [...resources], retry: count };
   const escalated = escalate(next.with({ past: forgetRetries(next.past, () => who) }), told);
   return { ...escalated, freed, emit: [denied, ...escalated.emit] };

@@ -62,13 +62,6 @@ function rivals(kind: LockType): readonly LockType[] {
   return KINDS.filter((other) => !share(kind, other));
 }
 
-/** A lock that its agent holds in this kind serves it for another of the same or a weaker one. */
-const STRENGTH: { readonly [kind in LockType]: number } = { read: 1, write: 2, exclusive: 3, permit: 0 };
-
-export function serves(held: LockType, wanted: LockType): boolean {
-  return held === wanted || (wanted !== 'permit' && STRENGTH[held] > STRENGTH[wanted]);
-}
-
 function byText(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }

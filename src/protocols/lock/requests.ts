@@ -1,11 +1,11 @@
 import { toMilliseconds } from '../../envelope/fields.ts';
 import { MAX_ENVELOPE_BYTES, utf8Bytes } from '../../envelope/limits.ts';
-import type { LockMessage, LockType } from '../../envelope/lock.ts';
+import { serves, type LockMessage, type LockType } from '../../envelope/lock.ts';
 import { refusal, type Refusal } from '../../envelope/refusal.ts';
 import type { Context, Decision, Verdict } from '../protocol.ts';
 import { ROLLBACK, tokensOf } from './answers.ts';
 import { firstWaiter, granted, mayHave, permitsOf, positionOf } from './grants.ts';
-import { byTurn, placeOf, RIVALS, serves, share } from './order.ts';
+import { byTurn, placeOf, RIVALS, share } from './order.ts';
 import { mark, takeCancel } from './past.ts';
 import type { Lock, LockState } from './state.ts';
 

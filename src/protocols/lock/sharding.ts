@@ -1,24 +1,17 @@
 import { refusal, type Refusal } from '../../envelope/refusal.ts';
 import type { LockMessage } from '../../envelope/lock.ts';
-import { lockManagerId, shardOf } from '../../envelope/shards.ts';
+import { lockIdPrefix, lockManagerId, shardOf, shardOfManager } from '../../envelope/shards.ts';
 import type { Context } from '../protocol.ts';
 
-/** Which shard this workflow is, undefined where it is the room's lock manager itself. */
-function ownShard({ workflowId, room }: Context): number | undefined {
-  const base = lockManagerId(room);
-  return workflowId.startsWith(`${base}:`) ? Number(workflowId.slice(base.length + 1)) : undefined;
-}
-
-/** What the ids of a manager's locks begin with: no two shards issue the same id. */
-export function prefixOf(context: Context): string {
-  const shard = ownShard(context);
-  return shard === undefined ? 'l-' : `l-${shard}-`;
+/** What the ids of this manager's locks begin with. */
+export function prefixOf({ workflowId, room }: Context): string {
+  return lockIdPrefix(shardOfManager(room, workflowId));
 }
 
 /** Why a message is at the wrong one of a room's lock managers; undefined where it is at the right one. */
 export function misplaced(message: LockMessage, context: Context): Refusal | undefined {
   const { room, workflowId, config } = context;
-  const own = ownShard(context);
+  const own = shardOfManager(room, workflowId);
   const shards = typeof config['shards'] === 'number' ? config['shards'] : 1;
   if (own === undefined && shards === 1) return undefined;
   if (own !== undefined && own >= shards)

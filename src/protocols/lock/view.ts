@@ -1,5 +1,5 @@
 import { formatTimestamp, type Json } from '../../envelope/fields.ts';
-import { clock, plain } from '../plain.ts';
+import { clock, plain } from '../../envelope/plain.ts';
 import { ROLLBACK } from './answers.ts';
 import { aheadOf, heldOf } from './grants.ts';
 import { byTurn, firstPlace, KINDS, placeOf } from './order.ts';

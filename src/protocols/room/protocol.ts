@@ -5,7 +5,7 @@ import { fitsBytes, MAX_LOG_ENTRIES } from '../../envelope/limits.ts';
 import { boardQuery, roomMessages, type Publication, type RoomMessage } from '../../envelope/room.ts';
 import { explain, parseErrors, SynodError } from '../../envelope/refusal.ts';
 import type { Context, Decision, Protocol } from '../protocol.ts';
-import { plain } from '../plain.ts';
+import { plain } from '../../envelope/plain.ts';
 import { rules } from '../protocol.ts';
 import { boardState, counts, emptyBoard, forget, lastSeq, nextForgetting, page, record } from './board.ts';
 

@@ -1,6 +1,6 @@
 import { formatTimestamp, type Json } from '../../envelope/fields.ts';
 import type { BoardRow } from '../../envelope/room.ts';
-import { clock, plain } from '../plain.ts';
+import { clock, plain } from '../../envelope/plain.ts';
 import type { TaskState } from './state.ts';
 
 /** `unopened`, `open`, `held`, or how it ended: `completed`, `failed`, `cancelled`. */

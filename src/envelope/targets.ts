@@ -1,6 +1,6 @@
-import { workflowIdOf, type Target } from '../../envelope/address.ts';
-import type { Json } from '../../envelope/fields.ts';
-import { lockManagerId } from '../../envelope/shards.ts';
+import { workflowIdOf, type Target } from './address.ts';
+import type { Json } from './fields.ts';
+import { lockManagerId } from './shards.ts';
 
 type Config = { readonly [key: string]: Json };
 
