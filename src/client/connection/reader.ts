@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { isFor, type LogEvent } from '../../envelope/calls.ts';
 import type { Envelope } from '../../envelope/envelope.ts';
 import { MAX_RECEIVE_AGENTS, MAX_RECEIVE_EVENTS, MAX_WAIT_SECONDS } from '../../envelope/limits.ts';
+import { isolated } from '../isolated.ts';
 import { classify } from '../transport/faults.ts';
 import { backoff, jittered, pause, until } from '../timing/timing.ts';
 import type { Page, Transport } from '../transport/transport.ts';
@@ -21,6 +22,7 @@ export interface Listener {
   readonly agent: string;
   /** Only events of these types; default all. */
   readonly types?: readonly string[];
+  /** What it throws is a warning of the process, and reading goes on with the next event. */
   readonly onEvent: (event: LogEvent) => void;
   /** What came before, or in between, is not told: it must be learnt from `view`. Also called at the start of a reading from now on. */
   readonly onGap: () => void;
@@ -67,7 +69,12 @@ export class Reader {
 
   /** Reads for a listener from `after` on (-1: from now on), until the returned function is called. */
   listen(listener: Listener, after: number = -1): () => void {
-    const cursor: Cursor = { ...listener, after };
+    const cursor: Cursor = {
+      ...listener,
+      onEvent: isolated('onEvent', listener.onEvent),
+      onGap: isolated('onGap', listener.onGap),
+      after,
+    };
     this.#cursors.add(cursor);
     if (this.#running) this.#interrupt.abort();
     else void this.#run();
@@ -167,8 +174,11 @@ export class Reader {
       if (cursor.after < from) continue;
       if (answer.truncated) cursor.onGap();
       const passed = answer.next < from ? -1 : cursor.after;
-      for (const event of answer.events)
+      for (const event of answer.events) {
+        // Its callback may have ended its reading.
+        if (!this.#cursors.has(cursor)) break;
         if (event.seq > passed && isForCursor(event.envelope, cursor)) cursor.onEvent(event);
+      }
       cursor.after = answer.truncated ? answer.next : Math.max(cursor.after, answer.next);
     }
   }

@@ -6,6 +6,7 @@ import type { Base, Envelope } from '../../envelope/envelope.ts';
 import { EVERYONE, type LogEvent, type Received } from '../../envelope/calls.ts';
 import { MAX_RECEIVE_EVENTS } from '../../envelope/limits.ts';
 import type { Json } from '../../envelope/fields.ts';
+import { isolated } from '../isolated.ts';
 import { Channel, type OnRetry } from './channel.ts';
 import { classify } from '../transport/faults.ts';
 import { HubTransport, type HubAddress } from '../transport/hubTransport.ts';
@@ -201,6 +202,6 @@ export class SharedConnection {
         `synod: still trying to reach ${about.workflowId}: ${String(about.error)}; is the server up, and a worker?`,
       );
     }
-    for (const observer of this.#observers) observer(about);
+    for (const observer of this.#observers) isolated('onRetry', observer)(about);
   }
 }

@@ -4,6 +4,7 @@ import { decisionMessages } from '../../envelope/decision.ts';
 import type { Envelope } from '../../envelope/envelope.ts';
 import type { Json } from '../../envelope/fields.ts';
 import { boardPage } from '../../envelope/room.ts';
+import { isolated } from '../isolated.ts';
 import { accepted } from '../messages/answers.ts';
 import { compose } from '../messages/compose.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
@@ -75,7 +76,7 @@ export class Voter {
     this.#agent = agent;
     this.#room = room;
     this.#handler = handler;
-    this.#onError = options.onError ?? warn;
+    this.#onError = isolated('onError', options.onError ?? warn);
   }
 
   /** Begins to listen; returns what ends it. */
@@ -108,7 +109,8 @@ export class Voter {
       // No room yet. A page that cannot be read is no empty one: it throws.
       if (!seen) return;
       const page = boardPage.parse(seen);
-      await Promise.all(page.rows.map(async ({ id }) => await this.#ask(id)));
+      // One that cannot be asked about keeps nobody from the others.
+      await Promise.all(page.rows.map(async ({ id }) => await this.#ask(id).catch((error) => this.#warn(error))));
       after = page.next;
     } while (after !== undefined);
   }

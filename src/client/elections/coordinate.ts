@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { coordinatorMessages, MISSED_HEARTBEATS, type CoordinatorMessage } from '../../envelope/coordinator.ts';
 import type { Envelope } from '../../envelope/envelope.ts';
 import { json, type Json } from '../../envelope/fields.ts';
+import { isolated } from '../isolated.ts';
 import { accepted } from '../messages/answers.ts';
 import { compose } from '../messages/compose.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
@@ -103,6 +104,7 @@ export function onDirective(
   handler: (directive: Directive) => void,
   { after, epoch = 0, onGap = () => undefined }: DirectiveOptions = {},
 ): () => void {
+  const issued = isolated('the handler of onDirective', handler);
   let highest = epoch;
   return connection.readerOf(coordinatorTarget(room, role).workflowId).listen(
     {
@@ -114,7 +116,7 @@ export function onDirective(
         highest = news.data.epoch;
         if (news.data.type !== 'coordinator.directive') return;
         const { type: _type, ...directive } = news.data;
-        handler({ seq, ...directive });
+        issued({ seq, ...directive });
       },
     },
     after,

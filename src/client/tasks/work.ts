@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Envelope } from '../../envelope/envelope.ts';
 import { json, type Json } from '../../envelope/fields.ts';
 import { taskMessages, type TaskMessage } from '../../envelope/task.ts';
+import { isolated } from '../isolated.ts';
 import { reasonOf } from '../messages/answers.ts';
 import { Candidates, type Candidate } from './candidates.ts';
 import { compose } from '../messages/compose.ts';
@@ -129,10 +130,9 @@ async function hold(context: Loop, candidate: Candidate, won: z.infer<typeof ack
     send('task.renew', { lease_seconds: options.leaseSeconds }),
   );
   leases.set(task_id, lease);
+  const onReport = isolated('onReport', options.onReport);
   const report = (kind: WorkReport['kind'], reason = '') =>
-    options.onReport?.(
-      kind === 'failed' || kind === 'lost' ? { kind, task_id, token, reason } : { kind, task_id, token },
-    );
+    onReport(kind === 'failed' || kind === 'lost' ? { kind, task_id, token, reason } : { kind, task_id, token });
   try {
     // A claim that was answered after the end is handed back as it came.
     if (!signal.aborted) report('started');
