@@ -3,6 +3,7 @@
  * over from an earlier run may have come about under earlier ones.
  *
  * 1: until 0.2. 2: every effect has a number of its own; deadlines that were due while the workflow could not run are put off;
- * an ended workflow answers until all that it owes is delivered.
+ * an ended workflow answers until all that it owes is delivered; a renewal of a task that asks for no length gets the
+ * length of its claim, not that of the latest renewal.
  */
 export const REVISION = 2;

@@ -105,6 +105,25 @@ describe('task.renew', () => {
     expect(task.at(10).emitted()).toEqual(['task.expired 1', 'task.announce 2']);
   });
 
+  it.each([10, 200])('without a length gets that of the claim, also after one of %d s, and over runs', (seconds) => {
+    const task = new TaskDrive();
+    task.say('bob', 'claim', { lease_seconds: 100 });
+    const renew = (fields = {}) => task.say('bob', 'renew', { attempt: 1, ...fields });
+    expect(renew({ lease_seconds: seconds })).toMatchObject([{ lease_seconds: seconds }]);
+    expect(task.view('lease_seconds')).toBe(seconds);
+    expect(task.restart().at(1).view('lease_seconds')).toBe(seconds);
+    expect(renew()).toMatchObject([{ lease_seconds: 100, lease_expires_at: '1970-01-01T00:01:41.000Z' }]);
+    expect(task.at(100.999).view('status')).toBe('held');
+    expect(task.at(101).view('status')).toBe('open');
+  });
+
+  it('without a length gets that of the renewal before in a run that began under revision 1', () => {
+    const task = new TaskDrive({}, 1);
+    task.say('bob', 'claim');
+    task.say('bob', 'renew', { attempt: 1, lease_seconds: 10 });
+    expect(task.say('bob', 'renew', { attempt: 1 })).toMatchObject([{ lease_seconds: 10 }]);
+  });
+
   it('may fail more than once within one lease without losing it', () => {
     const task = held({ lease_seconds: 30 });
     for (const second of [10, 20]) task.at(second).say('bob', 'renew', { attempt: 7 });

@@ -127,7 +127,7 @@ function claim(
       attempt: state.attempt,
       ends: state.ends,
       since: now,
-      lease: { holder: message.from, ms, expires_at: expiresAt, first_expires_at: expiresAt },
+      lease: { holder: message.from, ms, claimed_ms: ms, expires_at: expiresAt, first_expires_at: expiresAt },
     },
     verdict: ['won', state.attempt, ms, expiresAt],
   };
@@ -139,6 +139,11 @@ function leaseMs(asked: number | undefined, task: Task, current: number = task.l
   return ms <= task.lease_ms
     ? ms
     : refusal('invalid_envelope', `lease_seconds must be at most the announced ${task.lease_ms / 1000}`);
+}
+
+/** The length of a renewal that asks for none: as it was claimed, whatever renewals came between. */
+function renewalMs({ ms, claimed_ms: claimed = ms }: Lease, { revision }: Context): number {
+  return revision < 2 ? ms : claimed;
 }
 
 function byHolder(
@@ -171,7 +176,7 @@ function byHolder(
   }
   switch (message.type) {
     case 'task.renew': {
-      const ms = leaseMs(message.lease_seconds, task, lease.ms);
+      const ms = leaseMs(message.lease_seconds, task, renewalMs(lease, context));
       if (typeof ms !== 'number') return { refuse: ms };
       const expiresAt = context.now + ms;
       return {

@@ -18,7 +18,7 @@ export const taskState = z.object({
       expires_at: z.number().optional(),
     })
     .optional(),
-  /** The fencing token: only rises. 0 before the announcement. */
+  /** The fencing token: only rises, as long as the workflow and its runs go on. 0 before the announcement. */
   attempt: z.number(),
   /** How each attempt ended, the first first: `e` by expiry, `b` given back by its holder. Of the first thousand. */
   ends: z.string(),
@@ -26,7 +26,15 @@ export const taskState = z.object({
   since: z.number(),
   claim: z.object({ deadline: z.number(), window: z.number() }).optional(),
   lease: z
-    .object({ holder: z.string(), ms: z.number(), expires_at: z.number(), first_expires_at: z.number() })
+    .object({
+      holder: z.string(),
+      /** Its length as it was claimed or renewed last, in milliseconds. */
+      ms: z.number(),
+      /** Its length as it was claimed; absent in what revision 1 left. */
+      claimed_ms: z.number().optional(),
+      expires_at: z.number(),
+      first_expires_at: z.number(),
+    })
     .optional(),
   outcome: z.object({ type: z.string() }).catchall(json).optional(),
 });

@@ -1,18 +1,26 @@
 import type { Envelope } from '../../envelope/envelope.ts';
 import type { Json } from '../../envelope/fields.ts';
+import type { TaskMessage } from '../../envelope/task.ts';
 import { Host } from '../../host/host.ts';
+import { REVISION } from '../../host/revision.ts';
+import { snapshotSchema } from '../../host/snapshot.ts';
 import { taskLease } from './protocol.ts';
+import type { TaskState } from './state.ts';
+
+const ABOUT = { workflowId: 'synod:lab:task:t', room: 'lab', config: {} };
 
 type Fields = { readonly [field: string]: Json };
 
 /** A task `t` announced by `ann` at time 0, driven message by message. Windows are of 60 s, leases of 300 s. */
 export class TaskDrive {
-  readonly host = new Host(taskLease, { workflowId: 'synod:lab:task:t', room: 'lab', config: {}, now: 0 });
+  host: Host<TaskState, TaskMessage>;
   now = 0;
   #count = 0;
   #cursor = 0;
 
-  constructor(announcement: Fields = {}) {
+  /** @param revision the rules that its first run follows; default the latest. */
+  constructor(announcement: Fields = {}, revision = REVISION) {
+    this.host = new Host(taskLease, { ...ABOUT, now: 0, revision });
     this.say('ann', 'announce', { title: 'Sort', ...announcement });
     this.emitted();
   }
@@ -48,6 +56,13 @@ export class TaskDrive {
   at(seconds: number): this {
     this.now = Math.round(seconds * 1000);
     this.host.tick(this.now);
+    return this;
+  }
+
+  /** Ends the run and starts the next one from its JSON. */
+  restart(): this {
+    const snapshot = snapshotSchema(taskLease.state).parse(JSON.parse(JSON.stringify(this.host.snapshot())));
+    this.host = new Host(taskLease, { ...ABOUT, now: this.now, snapshot });
     return this;
   }
 
