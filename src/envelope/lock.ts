@@ -5,7 +5,7 @@ import { message } from './envelope.ts';
 import { key, name, priority, seconds, text, whole } from './fields.ts';
 import { MAX_SHARDS } from './shards.ts';
 
-const MAX_RESOURCES = 64;
+export const MAX_RESOURCES = 64;
 /** Longest lease of a lock, in seconds. */
 export const MAX_LOCK_LEASE_SECONDS = 300;
 const DEFAULT_LOCK_LEASE_SECONDS = 60;

@@ -13,9 +13,11 @@ import { HubTransport, type HubAddress } from '../transport/hubTransport.ts';
 import { Reader } from './reader.ts';
 import { TemporalTransport } from '../transport/temporalTransport.ts';
 import { Shared } from './sharedCall.ts';
-import { backoff, pause, unlessAborted } from '../timing/timing.ts';
+import { backoff, linked, pause, unlessAborted, until } from '../timing/timing.ts';
 import type { Transport } from '../transport/transport.ts';
 
+/** What is given back at a disconnect is tried for so long, in milliseconds. */
+const LEAVING_MS = 2_000;
 /** A call that has been repeated so often, for some five seconds, is worth a warning. */
 const TELLING_ATTEMPT = 11;
 
@@ -36,10 +38,14 @@ export class SharedConnection {
   readonly #looks = new Map<string, Shared<PublicState | undefined>>();
   readonly #observers = new Set<OnRetry>();
   readonly #closing = new AbortController();
+  readonly #leaving = new AbortController();
+  /** What a disconnect waits for. */
+  readonly #tasks = new Set<Promise<unknown>>();
 
   private constructor(client: Client, taskQueue: string) {
     // Each call under way listens for the end.
     setMaxListeners(0, this.#closing.signal);
+    setMaxListeners(0, this.#leaving.signal);
     const address = SharedConnection.#addresses.get(client);
     this.#transport = address
       ? new HubTransport(address, this.#closing.signal)
@@ -185,10 +191,33 @@ export class SharedConnection {
     }
   }
 
+  /** Fires when the client is being disconnected: what waits is to be given up now, and can still say so. */
+  get leaving(): AbortSignal {
+    return this.#leaving.signal;
+  }
+
+  /** A disconnect waits for it, two seconds at most. */
+  async beforeClosing<T>(task: Promise<T>): Promise<T> {
+    this.#tasks.add(task);
+    try {
+      return await task;
+    } finally {
+      this.#tasks.delete(task);
+    }
+  }
+
+  async #close(): Promise<void> {
+    this.#leaving.abort();
+    const late = linked([], LEAVING_MS);
+    await until(Promise.allSettled(this.#tasks), late.signal);
+    late.release();
+    this.#closing.abort();
+  }
+
   /** Ends what the agents of a client still try, and closes its connection. */
   static async disconnect(client: Client): Promise<void> {
     const hubs = [...(SharedConnection.#hubs.get(client)?.values() ?? [])];
-    for (const connection of hubs) connection.#closing.abort();
+    await Promise.all(hubs.map(async (connection) => await connection.#close()));
     SharedConnection.#hubs.delete(client);
     await client.connection.close();
   }

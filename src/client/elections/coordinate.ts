@@ -7,6 +7,7 @@ import { accepted } from '../messages/answers.ts';
 import { compose } from '../messages/compose.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
 import { Lease, LeaseLost } from '../leases/lease.ts';
+import { termOf } from '../leases/term.ts';
 import type { Keys } from '../messages/options.ts';
 import type { Reader } from '../connection/reader.ts';
 import { coordinatorTarget } from '../../envelope/targets.ts';
@@ -206,7 +207,7 @@ class Candidate {
     const askedAt = performance.now();
     const [alive] = (await until(heartbeat(this.#signal), this.#signal)) ?? [];
     if (alive?.type !== 'coordinator.alive') return false;
-    const lease = new Lease(MISSED_HEARTBEATS * heartbeatSeconds, askedAt, heartbeat);
+    const lease = new Lease(termOf(alive, askedAt, MISSED_HEARTBEATS * heartbeatSeconds * 1000), heartbeat);
     if (lease.lost) return false;
     this.#leading = { epoch, lease };
     try {

@@ -1,12 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { MAX_LOCK_RETRIES, type LockType } from '../../envelope/lock.ts';
+import { MAX_LOCK_RETRIES, MAX_RESOURCES, type LockType } from '../../envelope/lock.ts';
 import { SynodError } from '../../envelope/refusal.ts';
-import type { Target } from '../../envelope/address.ts';
-import type { SharedConnection } from '../connection/sharedConnection.ts';
+import type { LockConnection } from './connection.ts';
 import type { Keys } from '../messages/options.ts';
 import { jittered, pause, unlessAborted } from '../timing/timing.ts';
-import { Hold, type Wanted } from './hold.ts';
-import { request, stronger, type Denial, type RequestOptions } from './request.ts';
+import { Hold, type Place, type Wanted } from './hold.ts';
+import { request, stronger, type RequestOptions } from './request.ts';
 import { forgetLocks, lockTarget } from './shards.ts';
 
 /** Options of `room.lock`. Durations in seconds. */
@@ -50,14 +49,17 @@ export class LockDenied extends Error {
   /** `busy`: tried in vain. `timeout`: waited in vain, and all that the agent held was released. `held`: the agent holds a part of it already. */
   readonly reason: string;
   readonly resources: readonly string[];
-  /** The ids of the locks that the agent had to give up. */
+  /** The ids of the locks that the agent had to give up, as far as the server or this process names them. */
   readonly released: readonly string[];
+  /** How many locks the agent had to give up. */
+  readonly releasedCount: number;
 
-  constructor({ resources, type }: Wanted, { reason, released }: Denial) {
-    super(`${type} lock on ${resources.join(', ')} was denied: ${reason}`);
+  constructor(wanted: Wanted, reason: string, released: readonly string[] = [], releasedCount: number = 0) {
+    super(`${wanted.type} lock on ${wanted.resources.join(', ')} was denied: ${reason}`);
     this.reason = reason;
-    this.resources = resources;
+    this.resources = wanted.resources;
     this.released = released;
+    this.releasedCount = releasedCount;
   }
 }
 
@@ -73,7 +75,7 @@ const enclosing = new AsyncLocalStorage<readonly Frame[]>();
 
 /** Holds locks while a body runs. See `Room.lock`. */
 export async function lock<Resource extends string, Result>(
-  connection: SharedConnection,
+  connection: LockConnection,
   agent: string,
   room: string,
   resources: readonly Resource[],
@@ -85,23 +87,21 @@ export async function lock<Resource extends string, Result>(
   for (let retry = 0; ; retry++) {
     const target = await unlessAborted(lockTarget(connection, room, wanted.resources), options.signal);
     const own = frames.find(({ hold }) => hold.covers(agent, target, wanted));
-    if (own) return await body(given(own.hold, resources));
-    const hold = await acquire(connection, agent, target, wanted, options, frames).catch((error: unknown) => {
+    if (own) {
+      const result = await body(given(own.hold, resources));
+      if (own.hold.lost) throw own.hold.signal.reason;
+      return result;
+    }
+    const hold = await acquire({ connection, agent, target }, wanted, options, frames).catch((error: unknown) => {
       if (error instanceof SynodError) forgetLocks(connection, room);
       throw error;
     });
     const frame: Frame = { hold, wanted: undefined, pauseMs: 0 };
-    let failure: unknown;
-    try {
-      const result = await enclosing.run([...frames, frame], async () => await body(given(hold, resources)));
-      if (!hold.lost) return result;
-      failure = hold.signal.reason;
-    } catch (error) {
-      failure = error;
-    } finally {
-      await hold.leave();
-    }
-    if (!frame.wanted || retry === MAX_LOCK_RETRIES) throw failure;
+    const ended = await outcomeOf(hold, async () =>
+      enclosing.run([...frames, frame], async () => await body(given(hold, resources))),
+    );
+    if ('result' in ended) return ended.result;
+    if (!frame.wanted || retry === MAX_LOCK_RETRIES) throw ended.failure;
     wanted = frame.wanted;
     await pause(frame.pauseMs, options.signal);
   }
@@ -112,28 +112,42 @@ function given<Resource extends string>({ grant, signal }: Hold, resources: read
   return { lockId: grant.lockId, tokens: tokens as Lock<Resource>['tokens'], signal };
 }
 
+/** Runs a body under a lock and releases it. What is done counts only where the lock was held to the end. */
+async function outcomeOf<Result>(
+  hold: Hold,
+  body: () => Promise<Result>,
+): Promise<{ readonly result: Result } | { readonly failure: unknown }> {
+  let ended: { readonly result: Result } | { readonly failure: unknown };
+  try {
+    const result = await body();
+    ended = hold.lost ? { failure: hold.signal.reason } : { result };
+  } catch (failure) {
+    ended = { failure };
+  }
+  const loss = await hold.leave();
+  return loss && 'result' in ended ? { failure: loss } : ended;
+}
+
 /** Asks until it is granted or denied for good. */
-async function acquire(
-  connection: SharedConnection,
-  agent: string,
-  target: Target,
-  wanted: Wanted,
-  options: LockOptions,
-  frames: readonly Frame[],
-): Promise<Hold> {
+async function acquire(place: Place, wanted: Wanted, options: LockOptions, frames: readonly Frame[]): Promise<Hold> {
   const { signal = new AbortController().signal } = options;
+  const released = new Set<string>();
+  let releasedCount = 0;
   for (;;) {
-    const answer = await request(connection, agent, target, wanted, options, signal);
+    const answer = await request(place, wanted, options, signal);
     if (answer instanceof Hold) return answer;
-    const denial = new LockDenied(wanted, answer);
-    if (answer.reason !== 'timeout') throw denial;
-    Hold.giveUp(connection, agent, target, answer.released, `given up: ${denial.message}`);
+    if (answer.reason !== 'timeout') throw new LockDenied(wanted, answer.reason);
+    const lost = new Set(await Hold.denied(place, answer));
+    // A denial names some of what it has released.
+    for (const id of [...answer.released, ...[...lost].map(({ grant }) => grant.lockId)]) released.add(id);
+    releasedCount += answer.released_count ?? answer.released.length;
+    const denial = new LockDenied(wanted, answer.reason, [...released], releasedCount);
     const pauseMs = jittered(answer.retry_after_seconds * 1000);
-    const lost = frames.filter(({ hold }) => hold.agent === agent && answer.released.includes(hold.grant.lockId));
-    const [outermost] = lost;
+    const affected = frames.filter(({ hold }) => lost.has(hold));
+    const [outermost] = affected;
     if (outermost) {
       // All that it held and what it wants are asked for together, by whoever held the first of them.
-      outermost.wanted = together([...lost.map(({ hold }) => hold.grant), wanted]);
+      outermost.wanted = together([...affected.map(({ hold }) => hold.grant), wanted]);
       outermost.pauseMs = pauseMs;
       throw denial;
     }
@@ -143,9 +157,10 @@ async function acquire(
   }
 }
 
-/** What is asked for at once instead of one after the other; undefined where no kind of lock is all of them. */
+/** What is asked for at once instead of one after the other; undefined where no one lock is all of them. */
 function together(all: readonly Wanted[]): Wanted | undefined {
   let type: LockType | undefined = all[0]?.type;
   for (const each of all) type = type && stronger(type, each.type);
-  return type && { resources: [...new Set(all.flatMap(({ resources }) => resources))].sort(), type };
+  const resources = [...new Set(all.flatMap((each) => each.resources))].sort();
+  return type && resources.length <= MAX_RESOURCES ? { resources, type } : undefined;
 }

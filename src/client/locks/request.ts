@@ -1,15 +1,14 @@
 import { z } from 'zod';
 import type { Envelope } from '../../envelope/envelope.ts';
-import { lockMessages, tokensByResource, type LockType } from '../../envelope/lock.ts';
+import { lockMessages, tokensByResource, type LockMessage, type LockType } from '../../envelope/lock.ts';
 import { asError } from '../messages/answers.ts';
-import type { Target } from '../../envelope/address.ts';
 import { compose } from '../messages/compose.ts';
-import type { SharedConnection } from '../connection/sharedConnection.ts';
-import { jittered, parting, pause } from '../timing/timing.ts';
-import { Desk } from './desk.ts';
-import { Hold, type Wanted } from './hold.ts';
+import { termOf } from '../leases/term.ts';
+import { jittered, linked, parting, pause } from '../timing/timing.ts';
+import { denied, Hold, type Denial, type Place, type Wanted } from './hold.ts';
+import { LockEvents } from './lockEvents.ts';
 
-/** A waiter asks again what became of it so often, in case the answer was lost. */
+/** A waiter asks again what became of it so often, in milliseconds, in case the answer was lost. */
 const ASK_INTERVAL_MS = 15_000;
 
 /** What answers a request, or ends its wait. */
@@ -18,18 +17,10 @@ const granted = z.object({
   lock_id: z.string(),
   tokens: tokensByResource,
   lease_seconds: z.number(),
-  seq: z.number().optional(),
+  seq: z.number().default(0),
 });
-const queued = z.object({ type: z.literal('lock.queued'), lock_id: z.string(), seq: z.number().optional() });
-const denied = z.object({
-  type: z.literal('lock.denied'),
-  reason: z.string(),
-  released: z.array(z.string()).default([]),
-  retry: z.number().default(0),
-  retry_after_seconds: z.number().default(0),
-});
-export type Denial = z.infer<typeof denied>;
-const OVER = new Set(['lock.granted', 'lock.denied', 'lock.cancelled', 'lock.expired', 'lock.released']);
+const queued = z.object({ type: z.literal('lock.queued'), lock_id: z.string(), seq: z.number().default(0) });
+const ENDS = new Set(['lock.denied', 'lock.cancelled', 'lock.expired', 'lock.released']);
 
 /** How a request is made. */
 export interface RequestOptions {
@@ -39,98 +30,171 @@ export interface RequestOptions {
   readonly scope?: number | undefined;
 }
 
-/** Asks for locks once, and waits for the answer. A wait that is broken off by `signal` is cancelled, and throws its reason; that takes seconds at most, also where the server is away. */
+/** What ended a wait: a grant, or an end. */
+interface Outcome {
+  readonly envelope: Envelope;
+  /** `performance.now()` when something was sent that was handled before the envelope was made. */
+  readonly sentAt: number;
+  /** It came after a wait. */
+  readonly waited: boolean;
+}
+
+/**
+ * Asks for locks, and waits for the answer: again where what was granted is over before it could be held. Whoever leaves without an
+ * answer, by `signal` or by an error, cancels; that takes seconds at most, also where the server is away.
+ */
 export async function request(
-  connection: SharedConnection,
-  agent: string,
-  target: Target,
+  place: Place,
   wanted: Wanted,
   options: RequestOptions,
   signal: AbortSignal,
 ): Promise<Hold | Denial> {
-  signal.throwIfAborted();
-  const askedAt = performance.now();
-  const message = compose(lockMessages['lock.request'], agent, {
-    type: 'lock.request',
-    resources: wanted.resources,
-    lock_type: wanted.type,
-    lease_seconds: options.leaseSeconds,
-    wait_seconds: options.waitSeconds,
-    priority: options.priority,
-    scope: options.scope,
-  });
-  const ask = async () => {
-    const answers = await parting(signal, async (end) => await connection.send(target, message, end));
-    if (!answers) throw signal.reason;
-    return answers;
-  };
-  const cancel = compose(lockMessages['lock.cancel'], agent, { type: 'lock.cancel', request: message.id });
-  const first = await ask();
-  const now = over(first);
-  const waiting = queued.safeParse(first[0]);
-  if (!now && !waiting.success) throw refusedAs(first[0]);
-  const answer = now ?? (await ended(connection, agent, target, waiting.data, ask, signal));
-  if (!answer) {
-    // Whatever has been granted meanwhile is released by it.
-    await parting(signal, async (end) => await connection.send(target, cancel, end));
-    throw signal.reason;
-  }
-  const denial = denied.safeParse(answer);
-  if (denial.success) return denial.data;
-  const grant = granted.safeParse(answer);
-  // Granted and already lost again: a slow reader asks anew.
-  if (!grant.success) return await request(connection, agent, target, wanted, options, signal);
-  const tokenless = wanted.resources.find((resource) => !Object.hasOwn(grant.data.tokens, resource));
-  if (tokenless !== undefined) throw new Error(`the grant ${grant.data.lock_id} has no token of ${tokenless}`);
-  const { lock_id: lockId, tokens, lease_seconds: leaseSeconds, seq = 0 } = grant.data;
-  const began = now ? askedAt : performance.now();
-  return Hold.begin(connection, agent, target, { ...wanted, lockId, tokens, leaseSeconds, seq }, began, !now);
-}
-
-/** The word that ended a wait; undefined where the signal did. */
-async function ended(
-  connection: SharedConnection,
-  agent: string,
-  target: Target,
-  waiting: z.infer<typeof queued> | undefined,
-  ask: () => Promise<readonly Envelope[]>,
-  signal: AbortSignal,
-): Promise<Envelope | undefined> {
-  if (!waiting) return undefined;
-  let found: Envelope | undefined;
-  let wake = new AbortController();
-  const leave = Desk.of(connection, target.workflowId).hear(
-    agent,
-    waiting.lock_id,
-    waiting.seq ?? 0,
-    (word) => {
-      if (!OVER.has(word.type)) return;
-      found ??= word;
-      wake.abort();
-    },
-    () => wake.abort(),
-  );
+  const { connection } = place;
+  const ends = linked([signal, connection.leaving]);
   try {
-    while (!found) {
-      await pause(jittered(ASK_INTERVAL_MS), AbortSignal.any([signal, wake.signal]));
-      if (found) break;
-      if (signal.aborted) return undefined;
-      wake = new AbortController();
-      found ??= over(await ask());
+    for (;;) {
+      if (ends.signal.aborted) throw reasonOf(signal);
+      const answer = await connection.beforeClosing(new Request(place, wanted, options, ends.signal).answer());
+      if (answer) return answer;
     }
-    return found;
+  } catch (error) {
+    throw error === ends.signal.reason ? reasonOf(signal) : error;
   } finally {
-    leave();
+    ends.release();
   }
 }
 
-/** The last of the words that ends a request, where there is one. */
-function over(words: readonly Envelope[]): Envelope | undefined {
-  return words.findLast(({ type }) => OVER.has(type));
+function reasonOf(signal: AbortSignal): unknown {
+  return signal.aborted ? signal.reason : new Error('disconnected while waiting for a lock');
 }
 
-function refusedAs(answer: Envelope | undefined): Error {
-  return answer?.type === 'error' ? asError(answer) : new Error(`a lock request was answered by ${answer?.type}`);
+/** One request for locks. */
+class Request {
+  readonly #place: Place;
+  readonly #wanted: Wanted;
+  readonly #signal: AbortSignal;
+  readonly #message: Extract<LockMessage, { type: 'lock.request' }>;
+
+  constructor(place: Place, wanted: Wanted, options: RequestOptions, signal: AbortSignal) {
+    this.#place = place;
+    this.#wanted = wanted;
+    this.#signal = signal;
+    this.#message = compose(lockMessages['lock.request'], place.agent, {
+      type: 'lock.request',
+      resources: wanted.resources,
+      lock_type: wanted.type,
+      lease_seconds: options.leaseSeconds,
+      wait_seconds: options.waitSeconds,
+      priority: options.priority,
+      scope: options.scope,
+    });
+  }
+
+  /** What is held by it, or why it is not; undefined where what was granted is over. */
+  async answer(): Promise<Hold | Denial | undefined> {
+    let settled = false;
+    try {
+      const outcome = await this.#outcome();
+      const answer = await this.#answered(outcome);
+      // A wait ends with a denial by its time alone; another answers a repeat that was taken for new, beside what waits.
+      settled = !(outcome.waited && answer && 'reason' in answer && answer.reason !== 'timeout');
+      return answer;
+    } finally {
+      if (!settled) await this.#cancel();
+    }
+  }
+
+  async #answered({ envelope, sentAt, waited }: Outcome): Promise<Hold | Denial | undefined> {
+    const denial = denied.safeParse(envelope);
+    if (denial.success) return denial.data;
+    const grant = granted.safeParse(envelope);
+    if (!grant.success) return undefined;
+    const { lock_id: lockId, tokens, seq } = grant.data;
+    const tokenless = this.#wanted.resources.find((resource) => !Object.hasOwn(tokens, resource));
+    if (tokenless !== undefined) throw new Error(`the grant ${lockId} has no token of ${tokenless}`);
+    const full = { ...this.#wanted, lockId, tokens, seq };
+    return await this.#unlessLeft(async () => await Hold.begin(this.#place, full, termOf(envelope, sentAt), waited));
+  }
+
+  async #outcome(): Promise<Outcome> {
+    const sentAt = performance.now();
+    const answers = await this.#ask();
+    const ended = endOf(answers);
+    if (ended) return { envelope: ended, sentAt, waited: false };
+    const [first] = answers;
+    const waiting = queued.safeParse(first);
+    if (waiting.success) return await this.#wait(waiting.data, sentAt);
+    throw first?.type === 'error' ? asError(first) : new Error(`a lock request was answered by ${first?.type}`);
+  }
+
+  /**
+   * Waits for what ends the wait, by the manager's log, and now and then by asking again.
+   * @param sentAt when the request was sent.
+   */
+  async #wait({ lock_id: lockId, seq }: z.infer<typeof queued>, sentAt: number): Promise<Outcome> {
+    const { connection, agent, target } = this.#place;
+    let outcome: Outcome | undefined;
+    let wake = new AbortController();
+    // What has ended has ended: a grant that comes beside it is older.
+    const note = (envelope: Envelope, since: number) => {
+      if (outcome && ENDS.has(outcome.envelope.type)) return;
+      outcome = { envelope, sentAt: since, waited: true };
+      wake.abort();
+    };
+    const stop = LockEvents.of(connection, target.workflowId).listen({
+      agent,
+      lockId,
+      after: seq,
+      onEvent: (event) => note(event, sentAt),
+      onGap: () => wake.abort(),
+    });
+    try {
+      while (!outcome) {
+        await pause(jittered(ASK_INTERVAL_MS), AbortSignal.any([this.#signal, wake.signal]));
+        if (outcome) break;
+        this.#signal.throwIfAborted();
+        wake = new AbortController();
+        const askedAt = performance.now();
+        const answers = await this.#ask();
+        const ended = endOf(answers);
+        if (ended) note(ended, askedAt);
+        // It waited still when this was handled, so whatever is granted is granted after it was sent.
+        else if (queued.safeParse(answers[0]).success) sentAt = askedAt;
+        else throw answers[0]?.type === 'error' ? asError(answers[0]) : new Error('a lock request was not answered');
+      }
+      return outcome;
+    } finally {
+      stop();
+    }
+  }
+
+  async #ask(): Promise<readonly Envelope[]> {
+    const { connection, target } = this.#place;
+    return await this.#unlessLeft(async (end) => await connection.send(target, this.#message, end));
+  }
+
+  /** What the work comes to, but no more than seconds after the caller has left. */
+  async #unlessLeft<T>(work: (end: AbortSignal) => Promise<T>): Promise<T> {
+    const answer = await parting(this.#signal, async (end) => ({ value: await work(end) }));
+    if (!answer) throw this.#signal.reason;
+    return answer.value;
+  }
+
+  /** Takes the request back; what has been granted meanwhile is released by it. */
+  async #cancel(): Promise<void> {
+    const { connection, agent, target } = this.#place;
+    const message = compose(lockMessages['lock.cancel'], agent, { type: 'lock.cancel', request: this.#message.id });
+    try {
+      await parting(AbortSignal.abort(), async (end) => await connection.send(target, message, end));
+    } catch (error) {
+      process.emitWarning(`synod: a lock request could not be cancelled, its wait runs out: ${String(error)}`);
+    }
+  }
+}
+
+/** The last of some answers that ends a request, where there is one. */
+function endOf(answers: readonly Envelope[]): Envelope | undefined {
+  return answers.findLast(({ type }) => type === 'lock.granted' || ENDS.has(type));
 }
 
 /** The kind that gives all that two kinds give; undefined where none does. */

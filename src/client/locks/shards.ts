@@ -3,7 +3,7 @@ import { byName } from '../../envelope/byName.ts';
 import { json, type Json } from '../../envelope/fields.ts';
 import { SynodError } from '../../envelope/refusal.ts';
 import { lockManagerId, shardOf } from '../../envelope/shards.ts';
-import type { SharedConnection } from '../connection/sharedConnection.ts';
+import type { LockConnection } from './connection.ts';
 import { locksTarget } from '../../envelope/targets.ts';
 import type { Target } from '../../envelope/address.ts';
 
@@ -13,14 +13,14 @@ const shown = z.object({ config: byName(json) });
 const shards = z.number().int().min(1);
 
 /** How the locks of each room are configured, asked once they are started: from then on the number of shards is fixed. */
-const known = new WeakMap<SharedConnection, Map<string, Promise<Config | undefined>>>();
+const known = new WeakMap<LockConnection, Map<string, Promise<Config | undefined>>>();
 
 /**
  * Where a request for some resources goes: the room's lock manager, or the shard that they share.
  * @throws SynodError `invalid_envelope` where they do not share one.
  */
 export async function lockTarget(
-  connection: SharedConnection,
+  connection: LockConnection,
   room: string,
   resources: readonly string[],
 ): Promise<Target> {
@@ -37,7 +37,7 @@ export async function lockTarget(
 }
 
 /** Over how many lock managers a room's locks are spread. */
-export async function shardCount(connection: SharedConnection, room: string): Promise<number> {
+export async function shardCount(connection: LockConnection, room: string): Promise<number> {
   return countOf(await configOf(connection, room));
 }
 
@@ -46,11 +46,11 @@ function countOf(config: Config): number {
 }
 
 /** What was known of a room's locks may be old. */
-export function forgetLocks(connection: SharedConnection, room: string): void {
+export function forgetLocks(connection: LockConnection, room: string): void {
   known.get(connection)?.delete(room);
 }
 
-async function configOf(connection: SharedConnection, room: string): Promise<Config> {
+async function configOf(connection: LockConnection, room: string): Promise<Config> {
   const rooms = known.get(connection) ?? new Map<string, Promise<Config | undefined>>();
   known.set(connection, rooms);
   const asked = rooms.get(room) ?? ask(connection, room);
@@ -65,7 +65,7 @@ async function configOf(connection: SharedConnection, room: string): Promise<Con
   }
 }
 
-async function ask(connection: SharedConnection, room: string): Promise<Config | undefined> {
+async function ask(connection: LockConnection, room: string): Promise<Config | undefined> {
   const view = await connection.view(lockManagerId(room));
   return view && shown.parse(view).config;
 }

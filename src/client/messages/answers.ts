@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Envelope } from '../../envelope/envelope.ts';
-import { SynodError } from '../../envelope/refusal.ts';
+import { SynodError, type RefusalCode } from '../../envelope/refusal.ts';
 
 /**
  * The replies, or the first of them thrown where it is a refusal.
@@ -21,6 +21,12 @@ const errorEnvelope = z.object({
 export function asError(envelope: Envelope, about?: string): SynodError {
   const { code, reason } = errorEnvelope.parse(envelope);
   return new SynodError(code, about === undefined ? reason : `${about}: ${reason}`);
+}
+
+/** Whether a reply is a refusal with one of some codes. */
+export function isRefusedWith(envelope: Envelope | undefined, ...codes: readonly RefusalCode[]): boolean {
+  const refused = errorEnvelope.safeParse(envelope);
+  return envelope?.type === 'error' && refused.success && codes.includes(refused.data.code);
 }
 
 /** What a reply that is not the expected one says: its code and reason, or its type. */

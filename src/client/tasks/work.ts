@@ -9,6 +9,7 @@ import { compose } from '../messages/compose.ts';
 import { TaskFailure, type Handler, type WorkOptions, type WorkReport } from './handler.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
 import { Lease } from '../leases/lease.ts';
+import { termOf } from '../leases/term.ts';
 import { Pausing } from './pausing.ts';
 import { roomTarget, taskTarget } from '../../envelope/targets.ts';
 import { jittered, parting, pause } from '../timing/timing.ts';
@@ -19,7 +20,7 @@ const DEFAULT_JITTER_SECONDS = 0.25;
 /** What is left of an envelope's 16 KiB for a result, beside the names and ids around it. */
 const MAX_RESULT_BYTES = 14_000;
 
-const ack = z.object({ type: z.literal('task.ack'), attempt: z.number(), lease_seconds: z.number() });
+const ack = z.looseObject({ type: z.literal('task.ack'), attempt: z.number(), lease_seconds: z.number() });
 const details = z.object({ title: z.string(), input: json.optional(), omitted: z.array(z.string()).optional() });
 
 /** The worker loop behind `agent.work`. */
@@ -126,7 +127,7 @@ async function hold(context: Loop, candidate: Candidate, won: z.infer<typeof ack
     const message = compose(schema, agent, { type, task_id, attempt: token, ...fields });
     return await connection.send(taskTarget(room, task_id), message, end);
   };
-  const lease = new Lease(won.lease_seconds, askedAt, () =>
+  const lease = new Lease(termOf({ id: '', from: '', ts: '', ...won }, askedAt), () =>
     send('task.renew', { lease_seconds: options.leaseSeconds }),
   );
   leases.set(task_id, lease);
