@@ -52,8 +52,9 @@ async function loop(options: FlakyOptions, tally: Tally, folder: string, signal:
       if (signal.aborted || Date.now() >= end) return;
       await runPortion(portion, tally, folder, signal);
       if (signal.aborted) return;
-      const state = `round ${round}/${options.times}, portion ${at + 1}/${portions.length}, ${tally.failed} suites failed`;
-      console.error(`${state}, ${seconds(Date.now() - started)}: ${portion[0]} …`);
+      const where = `round ${round}/${options.times}, portion ${at + 1}/${portions.length}`;
+      console.error(`${where}, ${seconds(Date.now() - started)}: ${tally.failed} suites failed so far`);
+      for (const line of tally.failuresOf(portion)) console.error(`  ${line}`);
     }
   }
 }

@@ -19,6 +19,7 @@ describe('Tally', () => {
     tally.add(['a', 'b'], [suite('a', { failing: ['z'] }), suite('b')]);
     expect(tally.clean).toBe(false);
     expect(tally.failed).toBe(1);
+    expect(tally.failuresOf(['b', 'a', 'unknown'])).toEqual(['a: x > y (1×); z (2×)']);
     expect(tally.table().split('\n')).toEqual([
       'suite  runs  passed  failed  slowest  failing tests',
       'a         3       1       2    2.3 s  x > y (1×); z (2×)',

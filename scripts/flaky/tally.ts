@@ -59,6 +59,14 @@ export class Tally {
     return [...this.#suites.values()].filter(({ failed }) => failed > 0).length;
   }
 
+  /** What has failed in these files so far, one line per file that has. */
+  failuresOf(files: readonly string[]): string[] {
+    return files.flatMap((file) => {
+      const failures = this.#suites.get(file)?.failures ?? new Map<string, number>();
+      return failures.size === 0 ? [] : [`${file}: ${listed(failures)}`];
+    });
+  }
+
   /** One row per suite, those that failed first, then the slowest first; then what failed outside of any suite. */
   table(): string {
     const head = ['suite', 'runs', 'passed', 'failed', 'slowest', 'failing tests'];
@@ -66,8 +74,7 @@ export class Tally {
       file,
       ...[suite.runs, suite.passed, suite.failed].map(String),
       seconds(suite.slowestMs),
-      [...suite.failures].map(([name, times]) => `${name} (${times}×)`).join('; ') ||
-        (suite.skipped > 0 ? 'skipped' : ''),
+      listed(suite.failures) || (suite.skipped > 0 ? 'skipped' : ''),
     ]);
     const widths = head.map((_title, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)));
     const line = (row: readonly string[]): string =>
@@ -107,4 +114,9 @@ export class Tally {
 
 function emptyTally(): SuiteTally {
   return { runs: 0, passed: 0, failed: 0, skipped: 0, failures: new Map(), slowestMs: 0 };
+}
+
+/** Names with how often each failed. */
+function listed(failures: ReadonlyMap<string, number>): string {
+  return [...failures].map(([name, times]) => `${name} (${times}×)`).join('; ');
 }
