@@ -1,14 +1,14 @@
 import { readFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { AGENTS, DOOMED, SLEEPY, type Stage } from './stage.ts';
-import { Company } from './company.ts';
-import { Crew, type FromAgent } from './crew.ts';
-import { Fates, fired, type Fate } from './fates.ts';
+import { AGENTS, KILLED_AGENT, STOPPED_AGENT, type DemoContext } from './context.ts';
+import { AgentTracker } from './agentTracker.ts';
+import { AgentProcesses, type FromAgent } from './agentProcesses.ts';
+import { PlannedOutcomes, fired, type Outcome } from './outcomes.ts';
 import { readReport } from './report.ts';
 import { ResultStore } from './store.ts';
 
-/** How an act went, counted from the report and the bill that it left. */
-export interface Damage {
+/** The figures of an act, counted from the report and the bill that it left. */
+export interface ActFigures {
   readonly tasks: number;
   /** Files whose part of the report is there and whole. */
   readonly completed: number;
@@ -16,7 +16,7 @@ export interface Damage {
   readonly duplicate_results: number;
   /** Files that have no part in the report. */
   readonly lost: number;
-  /** Parts of the report in which another's lines stand. */
+  /** Parts of the report that contain lines of another part. */
   readonly torn: number;
   readonly paid_calls: number;
   /** Calls that were paid for what had been paid for already. */
@@ -24,49 +24,53 @@ export interface Damage {
   readonly seconds: number;
 }
 
-/** The first act: the same agents, the same work, the same faults, with a chat and good will in Synod's place. */
-export async function actWithout(stage: Stage): Promise<Damage> {
-  const { files, folder, root } = stage;
+/** The first act: the same agents, work and faults, with a chat instead of Synod. */
+export async function actWithout(context: DemoContext): Promise<ActFigures> {
+  const { files, folder, root } = context;
   const started = performance.now();
   const store = new ResultStore(folder);
-  const fates = new Fates({ [DOOMED]: 'kill', [SLEEPY]: 'stop' }, AGENTS.length, files.length);
+  const outcomes = new PlannedOutcomes(
+    { [KILLED_AGENT]: 'kill', [STOPPED_AGENT]: 'stop' },
+    AGENTS.length,
+    files.length,
+  );
   const done = new Map(AGENTS.map((id) => [id, new AbortController()]));
-  const company = new Company(AGENTS);
-  const hear = async (agent: string, message: FromAgent): Promise<Fate> => {
-    if (message.kind !== 'begin') throw new Error(`nobody hears ${message.kind} in the first act`);
+  const tracker = new AgentTracker(AGENTS);
+  const onMessage = async (agent: string, message: FromAgent): Promise<Outcome> => {
+    if (message.kind !== 'begin') throw new Error(`${message.kind} is no message of the first act`);
     const { taskId } = message;
-    company.begins(agent, taskId);
-    company.rests(agent);
+    tracker.started(agent, taskId);
+    tracker.paused(agent);
     // A task of two is not lost with one of them.
-    const met = await fates.at(agent, taskId, 1, stage.signal, (fate, signal) =>
-      fate === 'kill' ? company.alone(agent, taskId, signal) : Promise.resolve(true),
+    const met = await outcomes.at(agent, taskId, 1, context.signal, (outcome, signal) =>
+      outcome === 'kill' ? tracker.isAlone(agent, taskId, signal) : Promise.resolve(true),
     );
-    if (met === 'go on') company.stirs(agent);
-    if (met === 'kill') stage.tell(`${agent} is killed while it does ${taskId}`);
-    if (met === 'stop') stage.tell(`${agent} is stopped while it does ${taskId}`);
+    if (met === 'go on') tracker.resumed(agent);
+    if (met === 'kill') context.highlight(`${agent} is killed while it does ${taskId}`);
+    if (met === 'stop') context.highlight(`${agent} is stopped while it does ${taskId}`);
     if (met !== 'go on') done.get(agent)?.abort();
-    else stage.note(`${agent} does ${taskId}`);
+    else context.log(`${agent} does ${taskId}`);
     return met;
   };
   const onEnded = (agent: string, how: string, well: boolean) => {
-    company.rests(agent);
+    tracker.paused(agent);
     if (well) done.get(agent)?.abort();
-    else stage.fail(new Error(`${agent} has ended by itself: ${how}`));
+    else context.fail(new Error(`${agent} ended unexpectedly: ${how}`));
   };
   const args = [root, join(folder, 'chat.log'), store.report, store.bill];
-  const crew = new Crew({ program: 'loner.ts', args, env: process.env, hear, onEnded });
-  stage.cleanUp(() => crew.end());
-  for (const id of AGENTS) crew.start(id);
-  await stage.until(Promise.all([...done.values()].map(({ signal }) => fired(signal))));
-  // The others are done. Whoever was stopped wakes up and finishes what it believes to be its own.
-  crew.resume(SLEEPY);
-  await stage.until(crew.ended(SLEEPY));
-  await crew.end();
-  return damage(stage, store, (performance.now() - started) / 1_000);
+  const processes = new AgentProcesses({ program: 'baseline.ts', args, env: process.env, onMessage, onEnded });
+  context.cleanUp(() => processes.end());
+  for (const id of AGENTS) processes.start(id);
+  await context.until(Promise.all([...done.values()].map(({ signal }) => fired(signal))));
+  // The others are done. The stopped agent is resumed and finishes what it believes to be its own.
+  processes.resume(STOPPED_AGENT);
+  await context.until(processes.ended(STOPPED_AGENT));
+  await processes.end();
+  return figuresOf(context, store, (performance.now() - started) / 1_000);
 }
 
 /** What an act has left behind, read from its files. */
-export function damage({ files }: Pick<Stage, 'files'>, store: ResultStore, seconds: number): Damage {
+export function figuresOf({ files }: Pick<DemoContext, 'files'>, store: ResultStore, seconds: number): ActFigures {
   const { begun, whole, torn } = readReport(store.report);
   const parts = [...begun.values()].reduce((sum, n) => sum + n, 0);
   const paid = existsSync(store.bill) ? readFileSync(store.bill, 'utf8').trim().split('\n') : [];

@@ -1,4 +1,4 @@
-/** One agent of the second act, as a process of its own: it works for the room that its arguments name until it is told to stop. */
+/** One agent of the second act, as a process of its own: it works in the room that its arguments name until it is ended. */
 import { z } from 'zod';
 import { Agent, connect } from '../../src/client/index.ts';
 import { textFiles } from './files.ts';
@@ -6,7 +6,7 @@ import { REPORT } from './guarded.ts';
 import { lead } from './lead.ts';
 import { pieces, readReport } from './report.ts';
 import { study } from './study.ts';
-import { Talk, untilDismissed } from './talk.ts';
+import { ParentChannel, stopSignal } from './parentChannel.ts';
 
 /** Short, so that the others need not wait long for a lost writer. */
 const LOCK_LEASE_SECONDS = 3;
@@ -14,19 +14,19 @@ const HEARTBEAT_SECONDS = 1;
 
 const [id = 'agent', room = 'demo', root = '.', report = ''] = process.argv.slice(2);
 const input = z.object({ path: z.string() });
-const talk = new Talk();
-const stop = untilDismissed();
+const channel = new ParentChannel();
+const stop = stopSignal();
 
 const files = await textFiles(root);
 const client = await connect();
 const agent = new Agent(client, id);
 const place = agent.room(room);
 await agent.join(room, { kind: 'worker', purpose: 'studies files' });
-const leading = place.coordinate('main', async (leadership) => await lead(leadership, agent, client, files, talk), {
+const leading = place.coordinate('main', async (leadership) => await lead(leadership, agent, client, files, channel), {
   heartbeatSeconds: HEARTBEAT_SECONDS,
   signal: stop,
 });
-// Who gathers the results waits at a barrier: everybody who hears of it comes.
+// The aggregator waits at a barrier: every agent that receives its opening checks in.
 const unlisten = agent.listen(room, ({ envelope: { type, phase } }) => {
   if (type === 'barrier.open' && typeof phase === 'string')
     void place.barrier(phase, {}, stop).catch((error: unknown) => stop.aborted || console.error(String(error)));
@@ -39,17 +39,17 @@ const abstain = place.onProposal(async () => {
 await agent.work(
   room,
   async ({ task_id: taskId, title, input: given, token }) => {
-    await talk.ask({ ask: `begin ${taskId} ${token}`, kind: 'begin', taskId, token });
+    await channel.ask({ ask: `begin ${taskId} ${token}`, kind: 'begin', taskId, token });
     const found = await study(input.parse(given).path, files);
-    // A process that was stopped goes on in here as if nothing had happened: its lock and its lease may be over, and only the store can tell.
+    // A process that was stopped goes on in here as if nothing had happened: its lock and its lease may be over, and only the store can check that.
     await place.lock([REPORT], { type: 'exclusive', leaseSeconds: LOCK_LEASE_SECONDS }, async ({ tokens }) => {
       const parts = pieces(title, id, found);
       for (const [i, text] of parts.entries()) {
         const place = i === 0 ? 'first' : i === parts.length - 1 ? 'last' : 'middle';
         const piece = { taskId, token, lockToken: tokens[REPORT], place, text };
         const ask = `write ${taskId} ${token} ${i}`;
-        if (place !== 'last') await talk.ask({ ask, kind: 'add', piece });
-        else await talk.ask({ ask, kind: 'write', submission: { ...piece, agent: id, result: { ...found } } });
+        if (place !== 'last') await channel.ask({ ask, kind: 'add', piece });
+        else await channel.ask({ ask, kind: 'write', submission: { ...piece, agent: id, result: { ...found } } });
       }
     });
     return { words: found.words, sha256: found.sha256, nearest: found.nearest };

@@ -19,9 +19,9 @@ const fence = z.number();
 export const REPORT = 'report';
 
 /**
- * The report as a resource that looks after itself: a part of it is written piece by piece under an exclusive lock, whoever
- * comes with an older token than the newest is refused, and what a lost holder has left half written can be taken back.
- * Everything that it knows stands in files: the agents' parent writes, and the worker rolls back.
+ * The report as a resource that checks fencing tokens: a part of it is written piece by piece under an exclusive lock, a
+ * token older than the newest is refused, and the unfinished part of a lost holder can be rolled back.
+ * Its state is in files: the agents' parent writes, and the worker rolls back.
  */
 export class GuardedReport {
   readonly path: string;
@@ -45,7 +45,7 @@ export class GuardedReport {
     if (place === 'last') rmSync(this.#begun, { force: true });
   }
 
-  /** Takes back what was written with a token and not finished, and refuses that token from now on. Done again it changes nothing. */
+  /** Removes the unfinished part of a token, and refuses that token from now on. Idempotent. */
   rollBack(token: number): void {
     this.#save(this.#fence, Math.max(token + 1, this.#read(this.#fence, fence) ?? 0));
     const left = this.#read(this.#begun, begun);
@@ -55,7 +55,7 @@ export class GuardedReport {
     appendFileSync(this.#rolledBack, `${token}\n`);
   }
 
-  /** How often something half written was taken back. */
+  /** How often an unfinished part was removed. */
   get rollbacks(): number {
     return existsSync(this.#rolledBack) ? readFileSync(this.#rolledBack, 'utf8').trim().split('\n').length : 0;
   }

@@ -1,14 +1,14 @@
-import type { Stage } from './stage.ts';
+import type { DemoContext } from './context.ts';
 
-/** What the visitor can do. */
-export interface Deeds {
+/** What the keys do. */
+export interface KeyActions {
   kill(): void;
   pause(): void;
   post(text: string): void;
 }
 
-/** Reads the visitor's keys, where there is a terminal. `used` says whether one did anything to the agents. */
-export function listenToKeys(stage: Stage, deeds: Deeds): { readonly used: boolean; stop(): void } {
+/** Reads keys, where there is a terminal. `used` says whether one was used to kill or pause an agent. */
+export function listenToKeys(context: DemoContext, actions: KeyActions): { readonly used: boolean; stop(): void } {
   const { stdin } = process;
   const state = { used: false, stop: () => {} };
   if (!stdin.isTTY || !process.stdout.isTTY) return state;
@@ -20,17 +20,17 @@ export function listenToKeys(stage: Stage, deeds: Deeds): { readonly used: boole
       else if (line !== undefined) line = typed(line, key);
       else if (key === 'k' || key === 'p') {
         state.used = true;
-        if (key === 'k') deeds.kill();
-        else deeds.pause();
+        if (key === 'k') actions.kill();
+        else actions.pause();
       } else if (key === 'm') {
         line = '';
-        stage.tell('write to the room; Enter sends, an empty line does not');
+        context.highlight('type a message to the room; Enter sends it, an empty line cancels');
       }
     }
   };
   const typed = (so_far: string, key: string): string | undefined => {
     if (key === '\r' || key === '\n') {
-      if (so_far.trim() !== '') deeds.post(so_far.trim());
+      if (so_far.trim() !== '') actions.post(so_far.trim());
       return undefined;
     }
     return key === '\u007f' ? so_far.slice(0, -1) : so_far + key;
@@ -38,12 +38,12 @@ export function listenToKeys(stage: Stage, deeds: Deeds): { readonly used: boole
   stdin.setRawMode(true);
   stdin.on('data', onKey);
   stdin.resume();
-  stage.tell('keys: k kills an agent, p pauses one past its lease, m writes to the room, Ctrl-C ends all of it');
+  context.highlight('keys: k kills an agent, p pauses one past its lease, m writes to the room, Ctrl-C ends all of it');
   state.stop = () => {
     stdin.off('data', onKey);
     stdin.setRawMode(false);
     stdin.pause();
   };
-  stage.cleanUp(() => Promise.resolve(state.stop()));
+  context.cleanUp(() => Promise.resolve(state.stop()));
   return state;
 }

@@ -3,13 +3,13 @@ import type { Client } from '@temporalio/client';
 import { z } from 'zod';
 import { SynodError, type Agent, type Json, type Leadership } from '../../src/client/index.ts';
 import { workflowIdOf } from '../../src/envelope/address.ts';
-import { fired } from './fates.ts';
+import { fired } from './outcomes.ts';
 import type { InputFile } from './files.ts';
 import { Progress } from './progress.ts';
-import { AGENTS } from './stage.ts';
-import type { Talk } from './talk.ts';
+import { AGENTS } from './context.ts';
+import type { ParentChannel } from './parentChannel.ts';
 
-/** Short, so that a lost task is soon handed on. */
+/** Short, so that a lost task is soon given to another. */
 export const LEASE_SECONDS = 4;
 /** Tasks that are open at most before a coordinator issues more. */
 const ENOUGH_OPEN = 2 * AGENTS.length;
@@ -22,33 +22,33 @@ export function batchOf(files: number): number {
 }
 
 /**
- * What a coordinator does: it directs that tasks be done, some at a time, and announces them once the directive of its epoch
- * was accepted. Whoever comes after it goes on with what does not stand on the room's board.
+ * What a coordinator does: it issues directives with some tasks each, and announces the tasks once the directive of its epoch
+ * was accepted. The next coordinator continues with the tasks that are not on the room's board.
  */
 export async function lead(
   { room, epoch, signal, directive }: Leadership,
   agent: Agent,
   client: Client,
   files: readonly InputFile[],
-  talk: Talk,
+  channel: ParentChannel,
 ): Promise<void> {
   const progress = new Progress(agent, room);
   try {
     const known = new Set((await progress.board()).map(({ id }) => id));
     const left = files.filter(({ taskId }) => !known.has(taskId));
     let issued = known.size;
-    // The last directive issues nothing: it says that this is all.
+    // The last directive has no tasks: it says that there are no more.
     for (let all = false; !all && !signal.aborted;) {
       const batch = left.splice(0, batchOf(files.length));
       const tasks = batch.map(({ taskId }) => taskId);
       all = batch.length === 0;
-      await talk.ask({ ask: `direct ${epoch} ${issued}`, kind: 'direct', epoch, tasks });
+      await channel.ask({ ask: `direct ${epoch} ${issued}`, kind: 'direct', epoch, tasks });
       const body: Json = all ? { all } : { tasks };
       const refused = await directive(body).then(
         () => undefined,
-        async () => await insist(client, room, agent.id, epoch, body),
+        async () => await sendAnyway(client, room, agent.id, epoch, body),
       );
-      await talk.ask({ ask: `directed ${epoch} ${issued}`, kind: 'directed', epoch, tasks, refused });
+      await channel.ask({ ask: `directed ${epoch} ${issued}`, kind: 'directed', epoch, tasks, refused });
       if (refused !== undefined) return;
       await Promise.all(batch.map(async (file) => await announce(agent, room, file)));
       issued += batch.length;
@@ -60,8 +60,8 @@ export async function lead(
   }
 }
 
-/** Says it all the same, as one would that has no client that knows better. Answers why it was refused. */
-async function insist(client: Client, room: string, from: string, epoch: number, directive: Json): Promise<string> {
+/** Sends the directive without the client's own check, as an agent with another client could. Returns why it was refused. */
+async function sendAnyway(client: Client, room: string, from: string, epoch: number, directive: Json): Promise<string> {
   const message = { type: 'coordinator.directive', id: randomUUID(), from, ts: '', epoch, directive };
   const handle = client.workflow.getHandle(workflowIdOf(room, 'coordinator', 'main'));
   const [[reply]] = refusal.parse(await handle.executeUpdate('request', { args: [[message]] }));
@@ -79,7 +79,7 @@ async function announce(agent: Agent, room: string, { taskId, label, path }: Inp
       linger_seconds: 1,
     });
   } catch (error) {
-    // An earlier coordinator has announced it, and the board did not show it yet.
+    // An earlier coordinator has announced it, and the board does not have it yet.
     if (!(error instanceof SynodError && error.code === 'idempotency_conflict')) throw error;
   }
 }

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Command, Option } from 'commander';
 import { connect } from '../../src/client/index.ts';
-import { actWithout, type Damage } from './act1.ts';
+import { actWithout, type ActFigures } from './act1.ts';
 import { actWith, type Act2 } from './act2.ts';
-import { fired } from './fates.ts';
+import { fired } from './outcomes.ts';
 import { OWN_TEXTS, textFiles, type InputFile } from './files.ts';
 import { startServices } from './services.ts';
-import { AGENTS, type Stage } from './stage.ts';
+import { AGENTS, type DemoContext } from './context.ts';
 import { faults } from './summary.ts';
 import { table } from './table.ts';
 
@@ -77,60 +77,67 @@ async function demo(): Promise<number> {
   }
   const folder = await mkdtemp(join(tmpdir(), 'synod-demo-'));
   cleanUps.unshift(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
-  const without = options.act === '2' ? undefined : await actOne(await stage('act-1', files, root, folder));
+  const without = options.act === '2' ? undefined : await actOne(await contextOf('act-1', files, root, folder));
   if (options.act === '1') return last({ act1: without }, []);
-  return await actTwo(await stage('act-2', files, root, folder), without);
+  return await actTwo(await contextOf('act-2', files, root, folder), without);
 }
 
-async function actOne(stage: Stage): Promise<Damage> {
-  stage.tell('Act 1. The same agents without Synod: they share a folder and a chat.');
-  const seen = await actWithout(stage);
-  stage.tell(`Act 1 is over: ${seen.duplicate_results} done twice, ${seen.lost} lost, ${seen.torn} torn.`);
-  return seen;
+async function actOne(context: DemoContext): Promise<ActFigures> {
+  context.highlight('Act 1. The same agents without Synod: they share a folder and a chat.');
+  const figures = await actWithout(context);
+  context.highlight(
+    `Act 1 is over: ${figures.duplicate_results} done twice, ${figures.lost} lost, ${figures.torn} torn.`,
+  );
+  return figures;
 }
 
-async function actTwo(stage: Stage, without: Damage | undefined): Promise<number> {
-  stage.tell('Act 2. With Synod: leases, tokens, a durable room. Starting a server and a worker.');
-  const services = await startServices(stage.folder, (error) => abort.abort(error));
+async function actTwo(context: DemoContext, without: ActFigures | undefined): Promise<number> {
+  context.highlight('Act 2. With Synod: leases, tokens, a durable room. Starting a server and a worker.');
+  const services = await startServices(context.folder, (error) => abort.abort(error));
   cleanUps.unshift(() => services.stop());
   abort.signal.throwIfAborted();
   const room = `demo-${process.pid}-${Date.now().toString(36)}`;
   const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = services.env;
-  if (services.uiUrl !== undefined) stage.tell(`The Web UI is at ${services.uiUrl}`);
+  if (services.uiUrl !== undefined) context.highlight(`The Web UI is at ${services.uiUrl}`);
   const client = await connect({ address, namespace });
   cleanUps.unshift(() => client.connection.close());
-  const act = await actWith(stage, client, room, services.env, options.json ? 'json' : 'text').catch(
+  const act = await actWith(context, client, room, services.env, options.json ? 'json' : 'text').catch(
     (error: unknown) => {
-      if (!stopped) console.error(`demo: the worker said last:\n${services.tail()}`);
+      if (!stopped) console.error(`demo: the last output of the worker:\n${services.tail()}`);
       throw error;
     },
   );
-  tellEnd(act, without);
+  printEnd(act, without);
   const watch = `TEMPORAL_ADDRESS=${address} npx tsx src/cli/main.ts watch ${room}`;
-  stage.tell(
+  context.highlight(
     options.keep
-      ? `Everything stays up until Ctrl-C. Try in a second terminal: ${watch}`
-      : 'To look around afterwards: npm run demo -- --keep',
+      ? `Everything keeps running until Ctrl-C. Try in a second terminal: ${watch}`
+      : 'To look at the room afterwards: npm run demo -- --keep',
   );
   code = last({ ...act.summary, ...(without ? { act1: without } : {}) }, faults(act));
   if (options.keep) await fired(abort.signal);
   return code;
 }
 
-function tellEnd({ story, damage }: Act2, without: Damage | undefined): void {
+function printEnd({ timeline, figures }: Act2, without: ActFigures | undefined): void {
   if (options.json) return;
-  console.log(`\n${table(without, damage)}\n`);
-  for (const sentence of story) console.log(`   ${sentence}`);
+  console.log(`\n${table(without, figures)}\n`);
+  for (const sentence of timeline) console.log(`   ${sentence}`);
 }
 
-/** Says what is wrong, and prints the last line. */
+/** Prints what is wrong, and the last line. */
 function last(summary: object, wrong: readonly string[]): number {
   for (const fault of wrong) console.error(`demo: ${fault}`);
   console.log(JSON.stringify(summary));
   return wrong.length === 0 ? 0 : 1;
 }
 
-async function stage(name: string, files: readonly InputFile[], root: string, folder: string): Promise<Stage> {
+async function contextOf(
+  name: string,
+  files: readonly InputFile[],
+  root: string,
+  folder: string,
+): Promise<DemoContext> {
   const own = join(folder, name);
   await mkdir(own);
   return {
@@ -138,18 +145,18 @@ async function stage(name: string, files: readonly InputFile[], root: string, fo
     root,
     folder: own,
     signal: abort.signal,
-    tell: (text) => (options.json ? undefined : console.log(`\n   >>  ${text}\n`)),
-    note: (text) => console.log(text),
+    highlight: (text) => (options.json ? undefined : console.log(`\n   >>  ${text}\n`)),
+    log: (text) => console.log(text),
     fail: (error) => abort.abort(error),
     until,
     cleanUp: (step) => cleanUps.unshift(step),
   };
 }
 
-/** What was hoped for, unless the demo is stopped first. */
-async function until<T>(hoped: Promise<T>): Promise<T> {
+/** The result of some work, unless the demo is stopped first. */
+async function until<T>(work: Promise<T>): Promise<T> {
   return await Promise.race([
-    hoped,
+    work,
     fired(abort.signal).then(() => {
       throw abort.signal.reason;
     }),

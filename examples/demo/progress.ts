@@ -1,16 +1,16 @@
 import type { Agent, BoardRow } from '../../src/client/index.ts';
-import { fired } from './fates.ts';
+import { fired } from './outcomes.ts';
 
 const ENDED = new Set(['task.completed', 'task.failed', 'task.cancelled']);
 
-/** Which tasks of a room have ended, as its log and its board tell. */
+/** Which tasks of a room have ended, by its log and its board. */
 export class Progress {
   readonly #agent: Agent;
   readonly #room: string;
   readonly #ended = new Set<string>();
   readonly #onEnded: (taskId: string) => void;
   readonly #stop: () => void;
-  #news = new AbortController();
+  #changed = new AbortController();
 
   constructor(agent: Agent, room: string, onEnded: (taskId: string) => void = () => undefined) {
     this.#agent = agent;
@@ -21,7 +21,7 @@ export class Progress {
       ({ envelope: { type, task_id: taskId } }) => {
         if (ENDED.has(type) && typeof taskId === 'string') this.#add(taskId);
       },
-      // What the log has let go stands on the board.
+      // What the log has evicted is on the board.
       { onGap: () => void this.board().catch(() => undefined) },
     );
   }
@@ -39,7 +39,7 @@ export class Progress {
 
   /** Waits until so many have ended, or the signal fires. */
   async until(count: number, signal: AbortSignal): Promise<void> {
-    while (this.#ended.size < count && !signal.aborted) await fired(AbortSignal.any([signal, this.#news.signal]));
+    while (this.#ended.size < count && !signal.aborted) await fired(AbortSignal.any([signal, this.#changed.signal]));
   }
 
   close(): void {
@@ -50,7 +50,7 @@ export class Progress {
     if (this.#ended.has(taskId)) return;
     this.#ended.add(taskId);
     this.#onEnded(taskId);
-    this.#news.abort();
-    this.#news = new AbortController();
+    this.#changed.abort();
+    this.#changed = new AbortController();
   }
 }

@@ -3,7 +3,7 @@ import type { Study } from './study.ts';
 
 const END = '-- end of ';
 
-/** The pieces in which an agent writes its part of the report, as its findings come. */
+/** The pieces in which an agent writes its part of the report. */
 export function pieces(label: string, agent: string, found: Study): string[] {
   const nearest = found.nearest === null ? 'nothing it resembles' : `most like ${found.nearest} (${found.distance})`;
   return [
@@ -20,11 +20,11 @@ export function append(report: string, text: string): void {
   appendFileSync(report, text);
 }
 
-/** What a report holds, read as its readers would. */
+/** What a report contains. */
 export interface ReadReport {
   /** How often each file has a part that is whole. */
   readonly whole: ReadonlyMap<string, number>;
-  /** Parts in which another's lines stand, or that have no end. */
+  /** Parts that contain lines of another, or have no end. */
   readonly torn: number;
   /** How often each file has a part, whole or torn. */
   readonly begun: ReadonlyMap<string, number>;

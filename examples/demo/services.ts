@@ -8,14 +8,14 @@ export interface Services {
   /** For processes that connect: names the server. */
   readonly env: NodeJS.ProcessEnv;
   readonly uiUrl: string | undefined;
-  /** The end of what the worker has said. */
+  /** The end of the worker's output. */
   tail(): string;
   stop(): Promise<void>;
 }
 
 /**
  * The server of the environment, or an embedded one; and a worker in a process of its own.
- * @param folder where the report is whose lost writers the worker rolls back.
+ * @param folder where the report is that the worker rolls back for lost lock holders.
  * @param onEnded called when the worker ends by itself.
  */
 export async function startServices(folder: string, onEnded: (error: Error) => void): Promise<Services> {
@@ -31,7 +31,7 @@ export async function startServices(folder: string, onEnded: (error: Error) => v
     await server?.stop();
   };
   const ended = worker.exited.then(() => {
-    const error = new Error(`the worker has ended; the end of what it said:\n${worker.tail()}`);
+    const error = new Error(`the worker has ended; the end of its output:\n${worker.tail()}`);
     if (!stopping) onEnded(error);
     throw error;
   });

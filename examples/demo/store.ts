@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { checkToken, SynodError } from '../../src/client/index.ts';
 import { GuardedReport } from './guarded.ts';
 
-/** A piece of a part of the report, as an agent hands it in. */
+/** A piece of a part of the report, as an agent submits it. */
 export const piece = z.object({
   taskId: z.string(),
   /** The fencing token of the lease under which it was made. */
@@ -60,7 +60,7 @@ export class ResultStore {
     return join(this.#folder, 'calls.log');
   }
 
-  /** How often a half written part of the report was taken back. */
+  /** How often an unfinished part of the report was rolled back. */
   get rollbacks(): number {
     return this.#report.rollbacks;
   }

@@ -11,7 +11,7 @@ const COMPRESSION = {
   params: { [constants.BROTLI_PARAM_QUALITY]: 10, [constants.BROTLI_PARAM_LGWIN]: 16 },
 };
 
-/** A file that may be compared, as the agents are told of it. */
+/** A file that may be compared, as the agents see it. */
 export interface Neighbour {
   readonly label: string;
   readonly path: string;
@@ -27,7 +27,7 @@ export interface Study extends Counted {
 /**
  * Reads a file from end to end, and finds the other that it resembles most: two texts are alike when they compress
  * better together than apart (normalised compression distance; Cilibrasi and Vitányi, "Clustering by compression").
- * That costs real time of the processor, which is what hurts when it is done twice.
+ * That costs real time of the processor, which is lost when it is done twice.
  */
 export async function study(path: string, others: readonly Neighbour[]): Promise<Study> {
   const counted = await count(path);

@@ -2,12 +2,12 @@ import type { Client } from '@temporalio/client';
 import { z } from 'zod';
 import { workflowIdOf } from '../../src/envelope/address.ts';
 import type { Act2 } from './act2.ts';
-import type { RefusedDirective } from './director.ts';
+import type { RefusedDirective } from './scenario.ts';
 import type { InputFile } from './files.ts';
 import type { ResultStore } from './store.ts';
-import type { Event } from './story.ts';
+import type { Event } from './timeline.ts';
 
-/** Where all meet at the end, and what they decide there. */
+/** The barrier at the end, and the proposal that is decided after it. */
 export const PHASE = 'all parts are written';
 export const DECISION = 'publish the report';
 
@@ -21,9 +21,9 @@ export interface Summary {
   /** How many coordinators were elected. */
   readonly epochs: number;
   readonly stale_directives_refused: number;
-  /** How often what a lost holder of the report's lock had half written was taken back. */
+  /** How often the unfinished part of a lost holder of the report's lock was rolled back. */
   readonly rolled_back: number;
-  /** Who did not come to the barrier. */
+  /** Who did not check in at the barrier. */
   readonly barrier_dropped: readonly string[];
   /** What the quorum decided: `yes`, `no`, or why there was no decision. */
   readonly decision: string;
@@ -40,7 +40,7 @@ const closed = z.object({
   }),
 });
 
-/** What really happened: from the folder of results, and from how the history of each task ends. */
+/** The results: from the folder of results, and from the outcome of each task. */
 export async function summarise(
   client: Client,
   room: string,
@@ -78,18 +78,18 @@ export async function summarise(
   };
 }
 
-/** What is wrong with the second act; nothing where all is as promised. */
-export function faults({ summary, damage, interfered }: Act2): string[] {
+/** What is wrong with the second act; empty where everything is as it must be. */
+export function faults({ summary, figures, interfered }: Act2): string[] {
   const { tasks, completed, duplicate_results: duplicates, reassigned, refused_stale: refused } = summary;
-  const { lost, torn, wasted_calls: wasted } = damage;
+  const { lost, torn, wasted_calls: wasted } = figures;
   const always = [
     ...(completed === tasks ? [] : [`${tasks - completed} of ${tasks} tasks were not completed with a result`]),
-    ...(duplicates === 0 && damage.duplicate_results === 0
+    ...(duplicates === 0 && figures.duplicate_results === 0
       ? []
-      : [`${Math.max(duplicates, damage.duplicate_results)} results were written twice`]),
+      : [`${Math.max(duplicates, figures.duplicate_results)} results were written twice`]),
     ...(lost === 0 ? [] : [`${lost} files have no part in the report`]),
     ...(torn === 0 ? [] : [`${torn} parts of the report are torn`]),
-    ...(wasted === 0 ? [] : [`${wasted} calls were paid for nothing`]),
+    ...(wasted === 0 ? [] : [`${wasted} calls were paid for twice`]),
     ...(summary.decision === 'yes' ? [] : [`it was not decided to publish the report, but: ${summary.decision}`]),
   ];
   if (interfered) return always;

@@ -1,4 +1,4 @@
-/** The worker of the second act: all of Synod, and what is to be done when the holder of a lock is lost. */
+/** The worker of the second act: all of Synod, and the rollback for a lost holder of the lock. */
 import { z } from 'zod';
 import { quietRuntime, runWorker, workerAt } from '../../src/cli/worker.ts';
 import { DEFAULT_TASK_QUEUE } from '../../src/envelope/address.ts';

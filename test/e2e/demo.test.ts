@@ -196,11 +196,11 @@ describe.sequential('the demo', { timeout: 1_200_000 }, () => {
     expect(demo.stdout).toMatch(
       /agent-1 took .+ with token 1 and was killed holding it\. Its lease ran out at .+ took over .+ with token 2/,
     );
-    expect(demo.stdout).toMatch(/agent-3 handed in .+ all the same\. It was refused: stale_token/);
-    expect(demo.stdout).toMatch(/agent-3 led from .+ as number 1\./);
-    expect(demo.stdout).toMatch(/agent-1 led from .+ as number 2; agent-3 had not been heard of\./);
-    expect(demo.stdout).toMatch(/agent-3 still directed in the name of epoch 1\. It was refused: stale_epoch/);
-    expect(demo.stdout).toMatch(/agent-3 lost the lock of the report .+ taken back, and agent-[24] wrote next/);
+    expect(demo.stdout).toMatch(/agent-3 still submitted .+\. It was refused: stale_token/);
+    expect(demo.stdout).toMatch(/agent-3 led from .+ in epoch 1\./);
+    expect(demo.stdout).toMatch(/agent-1 led from .+ in epoch 2; agent-3 had sent no heartbeat for too long\./);
+    expect(demo.stdout).toMatch(/agent-3 still issued a directive of epoch 1\. It was refused: stale_epoch/);
+    expect(demo.stdout).toMatch(/agent-3 lost the lock of the report .+ rolled back, and agent-[24] wrote next/);
     for (const name of [
       'größe und maß.txt',
       '東京 日記.txt',

@@ -1,14 +1,14 @@
 import type { InputFile } from './files.ts';
 
-/** Who plays, in both acts. */
+/** The agents of both acts. */
 export const AGENTS = ['agent-1', 'agent-2', 'agent-3', 'agent-4'];
 /** It is killed in the middle of a task. */
-export const DOOMED = 'agent-1';
-/** It is stopped in the middle of a task, and goes on later. */
-export const SLEEPY = 'agent-3';
+export const KILLED_AGENT = 'agent-1';
+/** It is stopped in the middle of a task, and continues later. */
+export const STOPPED_AGENT = 'agent-3';
 
 /** What an act is given. */
-export interface Stage {
+export interface DemoContext {
   readonly files: readonly InputFile[];
   /** The folder of the files. */
   readonly root: string;
@@ -16,14 +16,14 @@ export interface Stage {
   readonly folder: string;
   /** Fires when the demo is to end early. */
   readonly signal: AbortSignal;
-  /** Something that the visitor must not miss. */
-  tell(text: string): void;
-  /** Something that happens all the time. */
-  note(text: string): void;
+  /** Prints something important, set apart from the rest. */
+  highlight(text: string): void;
+  /** Prints a line. */
+  log(text: string): void;
   /** Ends the demo: something went wrong that was not planned. */
   fail(error: Error): void;
   /** Waits for something, unless the demo ends first. */
-  until<T>(hoped: Promise<T>): Promise<T>;
+  until<T>(work: Promise<T>): Promise<T>;
   /** Is done at the end, the last first, however the demo ends. */
   cleanUp(step: () => Promise<unknown>): void;
 }

@@ -1,23 +1,23 @@
 /**
- * One agent of the first act, as a process of its own. It does what agents do that share a folder and a chat: it looks whether
- * somebody has said that they do a task, thinks for a moment, says that it does it, and does it. Nothing decides between two
- * who looked at the same time. Source: the yielding check of "Discord Break Rooms for AI Agents".
+ * One agent of the first act, the baseline, as a process of its own. It does what agents do that share a folder and a chat: it
+ * reads whether another has written that it does a task, waits for a moment, writes that it does it, and does it. Nothing
+ * decides between two that read at the same time. Source: the yielding check of "Discord Break Rooms for AI Agents".
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { textFiles, type InputFile } from './files.ts';
 import { append, pieces } from './report.ts';
 import { study } from './study.ts';
-import { Talk, untilDismissed } from './talk.ts';
+import { ParentChannel, stopSignal } from './parentChannel.ts';
 
-/** How long an agent thinks before it speaks, in milliseconds: a language model takes longer. */
+/** How long an agent takes before it writes to the chat, in milliseconds: a language model takes longer. */
 const THINKING_MS = 150;
 /** It looks at so many tasks from the top of the list, so that agents do not all want the same. */
 const CHOICES = 6;
 
 const [id = 'agent', root = '.', chat = '', report = '', bill = ''] = process.argv.slice(2);
-const talk = new Talk();
-const stop = untilDismissed();
+const channel = new ParentChannel();
+const stop = stopSignal();
 const files = await textFiles(root);
 
 for (;;) {
@@ -25,7 +25,7 @@ for (;;) {
   if (!task || stop.aborted) break;
   await setTimeout(Math.random() * THINKING_MS);
   append(chat, `${id} does ${task.label}\n`);
-  await talk.ask({ ask: `begin ${task.label}`, kind: 'begin', taskId: task.taskId, token: 0 });
+  await channel.ask({ ask: `begin ${task.label}`, kind: 'begin', taskId: task.taskId, token: 0 });
   const found = await study(task.path, files);
   append(bill, `${id} ${task.taskId}\n`);
   for (const piece of pieces(task.label, id, found)) {
@@ -35,7 +35,7 @@ for (;;) {
 }
 process.disconnect?.();
 
-/** A task that nobody has said to do. */
+/** A task that nobody has announced in the chat. */
 function choose(): InputFile | undefined {
   const said = new Set(
     (existsSync(chat) ? readFileSync(chat, 'utf8') : '')

@@ -2,8 +2,8 @@ import { z } from 'zod';
 
 const answer = z.object({ to: z.string(), error: z.string().optional() });
 
-/** The agent's end of the line to the process that started it. */
-export class Talk {
+/** The agent's side of the channel to the process that started it. */
+export class ParentChannel {
   readonly #waiting = new Map<string, (error: string | undefined) => void>();
 
   constructor() {
@@ -14,7 +14,7 @@ export class Talk {
     });
   }
 
-  /** Tells the parent something and waits for its answer; throws where that is a refusal. */
+  /** Sends the parent a message and waits for its answer; throws where that is a refusal. */
   async ask(message: { ask: string; kind: string; [field: string]: unknown }): Promise<void> {
     const error = await new Promise<string | undefined>((resolve) => {
       this.#waiting.set(message.ask, resolve);
@@ -24,8 +24,8 @@ export class Talk {
   }
 }
 
-/** Fires when the parent wants this process to end, or is gone. */
-export function untilDismissed(): AbortSignal {
+/** Fires when the parent ends this process, or is gone. */
+export function stopSignal(): AbortSignal {
   const stop = new AbortController();
   process.once('SIGTERM', () => stop.abort());
   // The terminal's Ctrl-C reaches every process; the parent decides when this one ends.

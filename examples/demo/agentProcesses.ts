@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import type { Fate } from './fates.ts';
+import type { Outcome } from './outcomes.ts';
 import { piece, submission } from './store.ts';
 
 const ask = z.string();
@@ -16,32 +16,32 @@ const fromAgent = z.discriminatedUnion('kind', [
   /** It has; `refused` says why it was not accepted. */
   z.object({ ...directive, kind: z.literal('directed'), refused: z.string().optional() }),
 ]);
-/** What an agent tells its parent. */
+/** What an agent sends to its parent. */
 export type FromAgent = z.infer<typeof fromAgent>;
 
-export interface CrewOptions {
+export interface AgentProcessesOptions {
   /** The agents' program, beside this file, and its arguments behind the agent's id. */
-  readonly program: 'agent.ts' | 'loner.ts';
+  readonly program: 'agent.ts' | 'baseline.ts';
   readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
-  /** Hears what an agent says and decides what becomes of it. What it throws is the agent's answer. */
-  readonly hear: (agent: string, message: FromAgent) => Promise<Fate>;
-  /** An agent has ended that nobody has killed; `well` where it said that it had nothing left to do. */
+  /** Handles a message of an agent and decides what happens to the agent. An error is sent back as the answer. */
+  readonly onMessage: (agent: string, message: FromAgent) => Promise<Outcome>;
+  /** An agent has ended that was not killed; `well` where its exit code was 0. */
   readonly onEnded: (agent: string, how: string, well: boolean) => void;
 }
 
 /** The agents as processes. */
-export class Crew {
-  readonly #options: CrewOptions;
+export class AgentProcesses {
+  readonly #options: AgentProcessesOptions;
   readonly #agents = new Map<string, ChildProcess>();
   readonly #killed = new Set<string>();
   readonly #stopped = new Set<string>();
   #ending = false;
   #over = false;
 
-  constructor(options: CrewOptions) {
+  constructor(options: AgentProcessesOptions) {
     this.#options = options;
-    // However this process ends, none of them stays, not even one that is stopped.
+    // However this process ends, none of them remains, not even one that is stopped.
     process.once('exit', () => this.#agents.forEach((child) => child.kill('SIGKILL')));
   }
 
@@ -52,14 +52,14 @@ export class Crew {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
     this.#agents.set(id, child);
-    child.on('message', (message) => void this.#hear(id, child, fromAgent.parse(message)));
+    child.on('message', (message) => void this.#onMessage(id, child, fromAgent.parse(message)));
     child.once('exit', (code, signal) => {
       if (this.#ending || this.#killed.has(id)) return;
       onEnded(id, signal ?? `exit code ${code}`, code === 0);
     });
   }
 
-  /** The agents that live and are not stopped. */
+  /** The agents that are neither killed nor stopped. */
   get active(): string[] {
     return [...this.#agents.keys()].filter((id) => !this.#killed.has(id) && !this.#stopped.has(id));
   }
@@ -74,7 +74,7 @@ export class Crew {
     this.#agents.get(id)?.kill('SIGSTOP');
   }
 
-  /** Wakes an agent that was stopped. */
+  /** Resumes an agent that was stopped. */
   resume(id: string): void {
     this.#stopped.delete(id);
     this.#agents.get(id)?.kill('SIGCONT');
@@ -86,7 +86,7 @@ export class Crew {
     if (child && child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   }
 
-  /** Ends all of them; a stopped one is woken first, and who does not end is killed. */
+  /** Ends all of them; a stopped one is resumed first, and one that does not end within 5 s is killed. */
   async end(): Promise<void> {
     this.#ending = true;
     await Promise.all(
@@ -100,17 +100,17 @@ export class Crew {
         clearTimeout(late);
       }),
     );
-    // What they have said last may still be on its way: there is nothing left to write it to.
+    // Their last messages may still arrive: the store is closed by then.
     this.#over = true;
   }
 
-  async #hear(id: string, child: ChildProcess, message: FromAgent): Promise<void> {
+  async #onMessage(id: string, child: ChildProcess, message: FromAgent): Promise<void> {
     if (this.#over) return;
     const answer = (error?: string) => child.connected && child.send({ to: message.ask, error }, () => undefined);
     try {
-      const fate = await this.#options.hear(id, message);
-      if (fate === 'kill') return this.kill(id);
-      if (fate === 'stop') this.stop(id);
+      const outcome = await this.#options.onMessage(id, message);
+      if (outcome === 'kill') return this.kill(id);
+      if (outcome === 'stop') this.stop(id);
       answer();
     } catch (error) {
       answer(error instanceof Error ? error.message : String(error));
