@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { byName } from './byName.ts';
 import { maxWaits } from './calls.ts';
 import { message } from './envelope.ts';
-import { key, name, priority, seconds, text, whole } from './fields.ts';
+import { agentId, key, name, priority, seconds, text, whole } from './fields.ts';
 import { MAX_SHARDS } from './shards.ts';
 
 export const MAX_RESOURCES = 64;
@@ -83,3 +83,34 @@ export const lockMessages = {
 };
 
 export type LockMessage = z.infer<(typeof lockMessages)[keyof typeof lockMessages]>;
+
+/** Which page of its locks the `view` of a lock manager is asked for: the oldest request first. */
+export const locksQuery = z.object({
+  locks: z.literal(true),
+  /** Only locks on this resource. */
+  resource: name.optional(),
+  /** Only what this agent holds or waits for. */
+  agent: agentId.optional(),
+  /** The `next` of the page before. */
+  after: key.optional(),
+  limit: whole(1, 1_000).default(200),
+});
+export type LocksQuery = z.infer<typeof locksQuery>;
+
+/** A request that waits, a lock that is held, or one that was lost and whose rollback may still run. */
+export const lockRow = z.object({
+  lock_id: z.string(),
+  status: z.enum(['waiting', 'held', 'rolling_back']),
+  lock_type: lockType,
+  /** Who asked for it. */
+  agent: z.string(),
+  resources: z.array(z.string()),
+  since: z.string(),
+  /** When the wait, the lease or the time of the rollback ends. */
+  ends_at: z.string(),
+  /** The fencing token, the same of all its resources; absent while it waits. */
+  token: z.number().optional(),
+});
+export type LockRow = z.infer<typeof lockRow>;
+/** A page of locks; `next` is the `after` of the next one. */
+export const locksPage = z.object({ rows: z.array(lockRow), next: z.string().optional() });

@@ -152,8 +152,9 @@ export class Host<S, M extends Base> {
   /** The public state. */
   view(query: unknown, now: number): { [field: string]: Json } {
     const { protocol, state, log, config, counters, memory, final } = this.#core;
-    // Only a room is asked for a part of its state: for a page of its board.
-    if (typeof query === 'object' && query !== null && 'board' in query) return { ...protocol.view(state, query) };
+    const { queryField } = protocol;
+    if (queryField !== undefined && typeof query === 'object' && query !== null && queryField in query)
+      return { ...protocol.view(state, query) };
     const { entries, bytes } = log.kept;
     return {
       type: protocol.workflowType,

@@ -124,6 +124,8 @@ export interface Protocol<S, M extends Base> {
   readonly state: z.ZodType<S>;
   /** It may be one of several, `{workflow id}:0` and so on, among which names are spread. */
   readonly sharded?: boolean;
+  /** The field by which `view` is asked for a part of the state, in pages; absent: only the whole can be asked for. */
+  readonly queryField?: string;
   /** Emissions that a digest never swallows. */
   readonly urgent?: Urgent;
 

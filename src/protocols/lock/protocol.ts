@@ -5,6 +5,7 @@ import { answer, since } from './answers.ts';
 import { onDeadline, onEffect } from './expiry.ts';
 import { moreByConfig, settle } from './grants.ts';
 import { cancel, forceRelease, release, renew } from './holding.ts';
+import { pageOf } from './page.ts';
 import { request } from './requests.ts';
 import { misplaced, prefixOf } from './sharding.ts';
 import { lockState, noLocks, type LockState } from './state.ts';
@@ -25,6 +26,7 @@ export const lockManager: Protocol<LockState, LockMessage> = {
   fixedConfig: new Set(['shards']),
   state: lockState,
   sharded: true,
+  queryField: 'locks',
   urgent: {
     // A grant names its request where it comes after a wait.
     has: (type, envelope) =>
@@ -57,7 +59,7 @@ export const lockManager: Protocol<LockState, LockMessage> = {
     return at === Infinity ? null : { at, summary: 'a wait, a lease or a rollback ends', passing: true };
   },
 
-  view: viewOf,
+  view: (state, query) => (query === undefined ? viewOf(state) : pageOf(state, query)),
   details: detailsOf,
   row: () => undefined,
   outcome: () => undefined,

@@ -143,15 +143,21 @@ export class LockState implements Parts, Indexes {
     return `${this.prefix}${n}`;
   }
 
-  /** The lock of an id, where it is one of this manager's and has not ended. */
-  lockOf(id: string): Lock | undefined {
+  /** The number in a lock's id; undefined where it is no id of this manager. */
+  numberOf(id: string): number | undefined {
     const digits = id.startsWith(this.prefix) ? id.slice(this.prefix.length) : '';
-    return /^[1-9]\d{0,15}$/.test(digits) ? this.locks.get(Number(digits)) : undefined;
+    return /^[1-9]\d{0,15}$/.test(digits) ? Number(digits) : undefined;
   }
 
-  /** What an agent holds or waits for, the oldest first. */
-  *of(agent: string): Generator<Lock> {
-    for (const [owner, n] of this.owned.entries({ agent, n: 0 })) {
+  /** The lock of an id, where it is one of this manager's and has not ended. */
+  lockOf(id: string): Lock | undefined {
+    const n = this.numberOf(id);
+    return n === undefined ? undefined : this.locks.get(n);
+  }
+
+  /** What an agent holds or waits for, the oldest first; with `after`, only what was asked for after the lock of that number. */
+  *of(agent: string, after = 0): Generator<Lock> {
+    for (const [owner, n] of this.owned.entries({ agent, n: after + 1 })) {
       if (owner.agent !== agent) return;
       const lock = this.locks.get(n);
       if (lock) yield lock;

@@ -38,6 +38,7 @@ export const room: Protocol<RoomState, RoomMessage> = {
   kind: 'room',
   area: 'room',
   messages: rules<RoomMessage>(roomMessages, ['room.pause', 'room.resume']),
+  queryField: 'board',
   config: { retain: whole(1, MAX_LOG_ENTRIES) },
   state: roomState,
 
