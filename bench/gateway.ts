@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Crew } from './crew.ts';
+import type { AgentPool } from './agentPool.ts';
 import { ascending, quantile, unique } from './measures.ts';
 
 /** A gateway that the bench has started. */
@@ -16,7 +16,7 @@ const POSTS_A_SECOND = 5;
 /** Milliseconds from a post to each of so many open streams, and what they cost the gateway in memory. */
 export async function openStreams(
   gateway: BenchGateway,
-  crew: Crew,
+  pool: AgentPool,
   { streams, seconds }: { streams: number; seconds: number },
 ): Promise<Record<string, number>> {
   const { url, token } = gateway;
@@ -25,7 +25,7 @@ export async function openStreams(
   const before = await residentBytes(url);
   const each = { kind: 'streams', url, token, room, streams: streams / READERS, seconds: seconds + 3 } as const;
   let posts = 0;
-  const running = crew.run(
+  const running = pool.run(
     Array.from({ length: READERS }, () => each),
     async () => {
       for (const end = performance.now() + seconds * 1000; performance.now() < end; posts++) {

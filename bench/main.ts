@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util';
 import { failover } from '../test/support/failover.ts';
 import { buildAll, type Built } from './build.ts';
-import { Crew } from './crew.ts';
+import { AgentPool } from './agentPool.ts';
 import { bridgeSection } from './chats.ts';
 import {
   ascending,
@@ -16,7 +16,7 @@ import {
   type LockLoad,
 } from './measures.ts';
 import { openStreams } from './gateway.ts';
-import { summary, table, told, type Section } from './report.ts';
+import { summary, table, reported, type Section } from './report.ts';
 import { Site } from './services.ts';
 
 /** The loss alone takes three of them. */
@@ -45,7 +45,7 @@ type Name = (typeof SECTIONS)[number];
 
 interface Bench {
   readonly built: Built;
-  readonly crew: Crew;
+  readonly pool: AgentPool;
   readonly quick: boolean;
   /** The server with the raised limit, and a worker for each task queue. */
   readonly site: Site;
@@ -74,40 +74,40 @@ const run: Record<Name, (bench: Bench) => Promise<Section>> = {
     };
   },
 
-  alone: async ({ site, crew, quick }) => {
+  alone: async ({ site, pool, quick }) => {
     const seconds = quick ? 3 : 8;
     const alone = { seconds, processes: 1, listen: false };
     return {
       loads: {
-        bare: told('bare', await bareLoad(site, crew, { seconds, processes: 1 })),
-        request: told('request', await postLoad(site, crew, { ...alone, agents: 1 })),
-        'group-64': told('group-64', await postLoad(site, crew, { ...alone, agents: 64 })),
+        bare: reported('bare', await bareLoad(site, pool, { seconds, processes: 1 })),
+        request: reported('request', await postLoad(site, pool, { ...alone, agents: 1 })),
+        'group-64': reported('group-64', await postLoad(site, pool, { ...alone, agents: 64 })),
       },
     };
   },
 
-  processes: async ({ site, crew, quick }) => {
+  processes: async ({ site, pool, quick }) => {
     const seconds = quick ? 3 : 10;
     const bare: Record<string, Load> = {};
     for (const processes of quick ? [16] : [16, 64]) {
       const name = `bare-processes-${processes}`;
-      bare[name] = told(name, await bareLoad(site, crew, { seconds, processes }));
+      bare[name] = reported(name, await bareLoad(site, pool, { seconds, processes }));
     }
-    const { loads } = await manyProcesses(site, crew, 'processes', quick ? [1, 4, 16] : [1, 4, 8, 16, 64], seconds);
+    const { loads } = await manyProcesses(site, pool, 'processes', quick ? [1, 4, 16] : [1, 4, 8, 16, 64], seconds);
     return { loads: { ...bare, ...loads } };
   },
 
-  'default-limit': async ({ built, crew, quick }) => {
+  'default-limit': async ({ built, pool, quick }) => {
     const site = await Site.open(built, null);
     try {
       await site.work('synod');
-      return await manyProcesses(site, crew, 'default-limit', quick ? [1, 8] : [1, 2, 4, 6, 8], quick ? 3 : 10);
+      return await manyProcesses(site, pool, 'default-limit', quick ? [1, 8] : [1, 2, 4, 6, 8], quick ? 3 : 10);
     } finally {
       await site.close();
     }
   },
 
-  hub: async ({ built, crew, quick }) => {
+  hub: async ({ built, pool, quick }) => {
     const site = await Site.open(built, null);
     try {
       await site.work('synod');
@@ -122,7 +122,7 @@ const run: Record<Name, (bench: Bench) => Promise<Section>> = {
           // Past eight, direct calls wait for minutes.
           if (!hub && processes > 8) continue;
           const load = { processes, agents: 1, listen: true, seconds: quick ? 3 : 10, ...(hub ? { hub } : {}) };
-          loads[`${name}-${processes}`] = told(`${name}-${processes}`, await postLoad(site, crew, load));
+          loads[`${name}-${processes}`] = reported(`${name}-${processes}`, await postLoad(site, pool, load));
         }
       }
       return { loads };
@@ -131,19 +131,19 @@ const run: Record<Name, (bench: Bench) => Promise<Section>> = {
     }
   },
 
-  streams: async ({ site, crew, quick }) => {
+  streams: async ({ site, pool, quick }) => {
     const gateway = await site.gateway();
-    const figures = await openStreams(gateway, crew, { streams: quick ? 400 : 2_000, seconds: quick ? 3 : 10 });
+    const figures = await openStreams(gateway, pool, { streams: quick ? 400 : 2_000, seconds: quick ? 3 : 10 });
     await gateway.stop();
     return { figures };
   },
 
-  idle: async ({ site, crew, quick }) => {
+  idle: async ({ site, pool, quick }) => {
     const seconds = quick ? 10 : 40;
     return {
       figures: {
-        idle_events_a_minute_1_reader: await idleEvents(site, crew, 1, seconds),
-        idle_events_a_minute_3_readers: await idleEvents(site, crew, 3, seconds),
+        idle_events_a_minute_1_reader: await idleEvents(site, pool, 1, seconds),
+        idle_events_a_minute_3_readers: await idleEvents(site, pool, 3, seconds),
       },
     };
   },
@@ -165,7 +165,7 @@ const run: Record<Name, (bench: Bench) => Promise<Section>> = {
     };
   },
 
-  locks: async ({ site, crew, quick }) => {
+  locks: async ({ site, pool, quick }) => {
     const seconds = quick ? 3 : 10;
     const gateway = await site.gateway();
     const { url, token } = gateway;
@@ -181,7 +181,7 @@ const run: Record<Name, (bench: Bench) => Promise<Section>> = {
     };
     const loads: Record<string, Load> = {};
     for (const [name, size] of Object.entries(sizes))
-      loads[name] = told(name, await lockLoad(site, crew, { ...size, seconds }));
+      loads[name] = reported(name, await lockLoad(site, pool, { ...size, seconds }));
     await gateway.stop();
     const rate = (name: string) => loads[name]?.per_second ?? Number.NaN;
     return {
@@ -194,20 +194,20 @@ const run: Record<Name, (bench: Bench) => Promise<Section>> = {
     };
   },
 
-  bridge: async ({ site, crew, quick }) => await bridgeSection(site, crew, quick),
+  bridge: async ({ site, pool, quick }) => await bridgeSection(site, pool, quick),
 };
 
 async function manyProcesses(
   site: Site,
-  crew: Crew,
+  pool: AgentPool,
   name: string,
   sizes: readonly number[],
   seconds: number,
 ): Promise<Section> {
   const loads: Record<string, Load> = {};
   for (const processes of sizes) {
-    const load = await postLoad(site, crew, { processes, agents: 1, listen: true, seconds });
-    loads[`${name}-${processes}`] = told(`${name}-${processes}`, load);
+    const load = await postLoad(site, pool, { processes, agents: 1, listen: true, seconds });
+    loads[`${name}-${processes}`] = reported(`${name}-${processes}`, load);
   }
   return { loads };
 }
@@ -225,7 +225,7 @@ async function main(): Promise<void> {
   const started = performance.now();
   console.error('bench: building');
   const built = await buildAll();
-  const crew = new Crew(built.agents);
+  const pool = new AgentPool(built.agents);
   const sections: Section[] = [];
   try {
     const site = await Site.open(built, 1_000);
@@ -234,13 +234,13 @@ async function main(): Promise<void> {
         // On workers of its own; the rest shares one a queue.
         if (name !== 'cold' && !working) await work(site);
         console.error(`bench: ${name}`);
-        sections.push(await run[name]({ built, crew, quick: values.quick, site }));
+        sections.push(await run[name]({ built, pool, quick: values.quick, site }));
       }
     } finally {
       await site.close();
     }
   } finally {
-    crew.end();
+    pool.end();
     await built.remove();
   }
   console.log(table(sections));

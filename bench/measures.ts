@@ -1,11 +1,11 @@
 import { WithStartWorkflowOperation } from '@temporalio/client';
 import { workflowIdOf } from '../src/envelope/address.ts';
 import { runsOf } from '../test/support/history.ts';
-import type { Crew } from './crew.ts';
+import type { AgentPool } from './agentPool.ts';
 import type { Order, Outcome } from './orders.ts';
 import type { Site } from './services.ts';
 
-/** A load as it was borne. Milliseconds; operations a second. */
+/** The figures of a load. Milliseconds; operations a second. */
 export interface Load {
   readonly processes: number;
   readonly agents: number;
@@ -30,20 +30,20 @@ const MAX_OPS = 100_000;
 
 export async function bareLoad(
   site: Site,
-  crew: Crew,
+  pool: AgentPool,
   { seconds, processes }: { seconds: number; processes: number },
 ): Promise<Load> {
   const workflowId = unique('bare');
   await site.client.workflow.start('bare', { workflowId, taskQueue: 'bare' });
   const maxOps = Math.floor(MAX_BARE_UPDATES / processes);
   const order: Order = { kind: 'bare', address: site.server.address, workflowId, seconds, maxOps };
-  const outcomes = await crew.run(Array.from({ length: processes }, () => order));
+  const outcomes = await pool.run(Array.from({ length: processes }, () => order));
   return await loadOf(site, workflowId, outcomes, processes);
 }
 
 export async function postLoad(
   site: Site,
-  crew: Crew,
+  pool: AgentPool,
   load: { seconds: number; processes: number; agents: number; listen: boolean; hub?: { url: string; token: string } },
 ): Promise<Load> {
   const { processes, ...each } = load;
@@ -51,7 +51,7 @@ export async function postLoad(
   const orders = Array.from({ length: processes }, (_, i): Order => {
     return { kind: 'post', address: site.server.address, room, name: `p${i}`, maxOps: MAX_OPS, ...each };
   });
-  return await loadOf(site, workflowIdOf(room, 'room'), await crew.run(orders), processes * load.agents);
+  return await loadOf(site, workflowIdOf(room, 'room'), await pool.run(orders), processes * load.agents);
 }
 
 export interface LockLoad {
@@ -67,7 +67,7 @@ export interface LockLoad {
 /** Locks taken and freed in a room; `beside` runs meanwhile, for that room. */
 export async function lockLoad(
   site: Site,
-  crew: Crew,
+  pool: AgentPool,
   { processes, agents, ...each }: LockLoad,
   beside: (room: string) => Promise<() => Promise<void>> = () => Promise.resolve(() => Promise.resolve()),
 ): Promise<Load> {
@@ -93,18 +93,18 @@ export async function lockLoad(
         ...each,
       };
     });
-    return await loadOf(site, workflowIdOf(room, 'locks'), await crew.run(orders), agents);
+    return await loadOf(site, workflowIdOf(room, 'locks'), await pool.run(orders), agents);
   } finally {
     await end();
   }
 }
 
-/** Events a minute that a room's history gains while some processes wait for what it says. */
-export async function idleEvents(site: Site, crew: Crew, readers: number, seconds: number): Promise<number> {
+/** Events a minute that a room's history gains while some processes wait for its events. */
+export async function idleEvents(site: Site, pool: AgentPool, readers: number, seconds: number): Promise<number> {
   const room = unique(`idle-${readers}`);
   const workflowId = workflowIdOf(room, 'room');
   await firstUpdate(site, 'synod', workflowId, room);
-  const running = crew.run(
+  const running = pool.run(
     Array.from({ length: readers }, () => ({ kind: 'idle', address: site.server.address, room, seconds })),
   );
   const before = await eventsOf(site, workflowId);

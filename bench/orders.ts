@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What a process of the bench is to do; it prepares, says `ready`, and begins at `go`. */
+/** What a process of the bench is to do; it prepares, sends `ready`, and begins at `go`. */
 export const order = z.discriminatedUnion('kind', [
   /** Updates on the bench's own workflow, one at a time. */
   z.object({ kind: z.literal('bare'), address: z.string(), workflowId: z.string(), ...bounds() }),
@@ -13,11 +13,11 @@ export const order = z.discriminatedUnion('kind', [
     agents: z.number(),
     /** Holds one `receive` beside. */
     listen: z.boolean(),
-    /** Works through this hub instead of going direct. */
+    /** Works through this hub instead of its own connection. */
     hub: z.object({ url: z.string(), token: z.string() }).optional(),
     ...bounds(),
   }),
-  /** Takes and frees a lock and has the room told of it, by so many agents of this process, each one at a time. */
+  /** Takes and releases a lock, each published to the room, by so many agents of this process, each one at a time. */
   z.object({
     kind: z.literal('lock'),
     address: z.string(),
@@ -26,11 +26,11 @@ export const order = z.discriminatedUnion('kind', [
     agents: z.number(),
     /** All of one lock; otherwise each of one of its own. */
     shared: z.boolean(),
-    /** Works through this hub instead of going direct. */
+    /** Works through this hub instead of its own connection. */
     hub: z.object({ url: z.string(), token: z.string() }).optional(),
     ...bounds(),
   }),
-  /** Holds so many streams of a gateway open, spread over its processes; each entry heard is one operation. */
+  /** Holds so many streams of a gateway open, spread over its processes; each entry received is one operation. */
   z.object({
     kind: z.literal('streams'),
     url: z.string(),
@@ -39,7 +39,7 @@ export const order = z.discriminatedUnion('kind', [
     streams: z.number(),
     seconds: z.number(),
   }),
-  /** Waits for what a room says, and says nothing. */
+  /** Waits for the events of a room, and sends nothing. */
   z.object({ kind: z.literal('idle'), address: z.string(), room: z.string(), seconds: z.number() }),
 ]);
 export type Order = z.infer<typeof order>;
@@ -48,18 +48,18 @@ function bounds() {
   return { seconds: z.number(), maxOps: z.number() };
 }
 
-/** What came of it. */
+/** The result of an order. */
 export const outcome = z.object({
   kind: z.literal('outcome'),
   seconds: z.number(),
   /** Milliseconds of each operation. */
   latencies: z.array(z.number()),
-  /** What reached the user, by what it said. */
+  /** Failures that reached the user, by their message. */
   errors: z.record(z.string(), z.number()),
   /** What the client repeated by itself, by cause. */
   retries: z.record(z.string(), z.number()),
-  /** Entries of the log that its listener was told. */
-  heard: z.number(),
+  /** Entries of the log that its listener received. */
+  received: z.number(),
 });
 export type Outcome = z.infer<typeof outcome>;
 

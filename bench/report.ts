@@ -88,8 +88,8 @@ function aligned(rows: readonly (readonly (string | number)[])[]): string[] {
   );
 }
 
-/** Says how a load was borne as soon as it is over. */
-export function told(name: string, load: Load): Load {
+/** Prints the figures of a load as soon as it is over. */
+export function reported(name: string, load: Load): Load {
   const { per_second: rate, p50_ms: p50, p99_ms: p99, errors_by_cause: errors, retries_by_cause: retries } = load;
   console.error(
     `bench: ${name}: ${rate.toFixed(0)}/s, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, errors ${JSON.stringify(errors)}, retries ${JSON.stringify(retries)}`,

@@ -25,7 +25,7 @@ export class Site {
     const server = await startDevServer({ maxInFlightUpdates });
     const connection = await Connection.connect({
       address: server.address,
-      // A page of a history may be larger than the 4 MiB that gRPC takes unless told otherwise.
+      // A page of a history may be larger than the 4 MiB that gRPC takes by default.
       channelArgs: { ...RECONNECT, 'grpc.max_receive_message_length': 64 * 1024 * 1024 },
     });
     return new Site(server, new Client({ connection }), built);

@@ -15,7 +15,7 @@ const marker = path.join(modules, '.synod-lock');
 const lock = path.join(root, '.cache', 'install.lock');
 const STALE_MS = 15 * 60 * 1000;
 const windows = process.platform === 'win32';
-/** Who started this: whoever it is later is another. */
+/** The parent at the start: another one later means that it has ended. */
 const parent = process.ppid;
 
 /** @param {string} line */
@@ -63,7 +63,7 @@ function sameVersions(wantedText, haveText) {
   }
 }
 
-/** Takes the lock if it is free or its owner is gone; tells whether it did. */
+/** Takes the lock if it is free or its owner is gone; returns whether it did. */
 function takeLock() {
   mkdirSync(path.dirname(lock), { recursive: true });
   if (makeLock()) return true;
@@ -127,13 +127,13 @@ async function ensureInstalled() {
     const args = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
     // Under pnpm or yarn this names their executable, which is no use here.
     const npm = /(^|[\\/])npm[^\\/]*$/.test(process.env.npm_execpath ?? '') ? process.env.npm_execpath : undefined;
-    // stdout is for results: what npm says goes to stderr.
+    // stdout is for results: the output of npm goes to stderr.
     const options = { cwd: root, stdio: ['ignore', 2, 2], shell: npm === undefined && windows };
     const result =
       npm === undefined ? spawnSync('npm', args, options) : spawnSync(process.execPath, [npm, ...args], options);
     if (result.status !== 0) {
       const how = result.error?.message ?? (result.signal ? `ended by ${result.signal}` : `exit code ${result.status}`);
-      say(`npm ci failed (${how}). Mend what it says above and run the command again.`);
+      say(`npm ci failed (${how}). Correct what it prints above and run the command again.`);
       process.exit(1);
     }
     writeFileSync(
@@ -171,10 +171,10 @@ function run(command, args) {
       if (signal !== 'SIGINT' || !terminal) forward(signal);
     });
   }
-  // After that: from its first word on a signal is passed on.
+  // After that: a signal is passed on as soon as the child runs.
   const child = spawn(command, args, { stdio: 'inherit', env: { ...process.env, PATH }, shell: windows });
   if (process.env.npm_lifecycle_event !== undefined && !windows) {
-    // npm hands SIGTERM to the shell between it and us, which dies without passing it on: nobody tells us but this.
+    // npm hands SIGTERM to the shell between it and us, which ends without passing it on: only this check notices.
     setInterval(() => process.ppid !== parent && forward('SIGTERM'), 250).unref();
   }
   child.on('error', (error) => {

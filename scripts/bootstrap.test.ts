@@ -18,13 +18,13 @@ beforeEach(async () => {
     'node_modules/a': { version: '1.0.0' },
     'node_modules/other-os': { version: '1.0.0', optional: true },
   });
-  // Stands in for npm: tells what it was asked, and takes a moment so that two would meet.
+  // Stands in for npm: records its arguments, and takes a moment so that two runs would overlap.
   npm = path.join(repo, 'npm.mjs');
   await writeFile(
     npm,
     `import { appendFileSync, mkdirSync } from 'node:fs';
      appendFileSync('npm.log', process.argv.slice(2).join(' ') + '\\n');
-     console.log('npm talks');
+     console.log('output of npm');
      mkdirSync('node_modules/.bin', { recursive: true });
      setTimeout(() => process.exit(Number(process.env.NPM_EXIT ?? 0)), 300);`,
   );
@@ -61,7 +61,7 @@ const runs = async (): Promise<number> =>
 const ECHO = ['node', '-e', 'console.log(JSON.stringify(process.argv.slice(1)))'];
 
 describe('bootstrap', () => {
-  it('installs once, says so on stderr, and passes arguments on', async () => {
+  it('installs once, reports it on stderr, and passes arguments on', async () => {
     const first = await ended(start([...ECHO, 'one', 'two words']));
     expect(first).toMatchObject({ code: 0, stdout: '["one","two words"]\n' });
     expect(first.stderr).toContain('synod: installing the dependencies (npm ci)');
@@ -130,7 +130,7 @@ describe('bootstrap', () => {
   });
 
   it.skipIf(process.platform === 'win32')('ends the command when the shell of npm has been killed', async () => {
-    const script = `process.on('SIGTERM', () => { console.log('told'); process.exit(); });
+    const script = `process.on('SIGTERM', () => { console.log('ended'); process.exit(); });
       setInterval(() => {}, 1000);
       console.log('ready');`;
     const bootstrap = path.join(repo, 'scripts/bootstrap.mjs');
@@ -143,7 +143,7 @@ describe('bootstrap', () => {
     await new Promise((resolve) => shell.stdout.once('data', resolve));
     shell.kill('SIGTERM');
     // Its output is closed only when the command has ended too.
-    expect((await result).stdout).toBe('ready\ntold\n');
+    expect((await result).stdout).toBe('ready\nended\n');
   });
 
   it('ends with 128 + n when signal n ended the command', async () => {

@@ -1,4 +1,4 @@
-// Everything about the code that needs no server: `npm run check`. Runs all steps and then says what failed.
+// Everything about the code that needs no server: `npm run check`. Runs all steps and then lists what failed.
 import { run, seconds } from './run.ts';
 
 interface Step {

@@ -29,7 +29,7 @@ process.on('message', (raw) => {
 });
 
 async function carryOut(order: Order, began: Promise<void>): Promise<Outcome> {
-  const tally: Outcome = { kind: 'outcome', seconds: 0, latencies: [], errors: {}, retries: {}, heard: 0 };
+  const tally: Outcome = { kind: 'outcome', seconds: 0, latencies: [], errors: {}, retries: {}, received: 0 };
   if (order.kind === 'streams') return await streaming(order, tally, began);
   const client = await clientOf(order.address, 'hub' in order ? order.hub : undefined);
   switch (order.kind) {
@@ -73,7 +73,7 @@ async function carryOut(order: Order, began: Promise<void>): Promise<Outcome> {
   }
 }
 
-/** Opens streams of a gateway; the latency of each entry is counted from the time that its text says. */
+/** Opens streams of a gateway; the latency of each entry is counted from the time in its text. */
 async function streaming(
   { url, token, room, streams, seconds }: Extract<Order, { kind: 'streams' }>,
   tally: Outcome,
@@ -96,7 +96,7 @@ async function streaming(
           resolve();
           for (const [, at] of chunk.toString().matchAll(/"text":"at (\d+)"/g)) {
             tally.latencies.push(Date.now() - Number(at));
-            tally.heard += 1;
+            tally.received += 1;
           }
         });
       });
@@ -114,7 +114,7 @@ async function streaming(
 /** Listens, and resolves when it is known where the present is. */
 async function listening(agent: Agent, room: string, tally: Outcome): Promise<() => void> {
   return await new Promise((resolve) => {
-    const stop = agent.listen(room, () => (tally.heard += 1), { onGap: () => resolve(() => stop()) });
+    const stop = agent.listen(room, () => (tally.received += 1), { onGap: () => resolve(() => stop()) });
   });
 }
 

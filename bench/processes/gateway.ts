@@ -1,4 +1,4 @@
-/** A gateway in a process of its own: `gateway ADDRESS`. Says "ready URL TOKEN"; the token is a hub's. */
+/** A gateway in a process of its own: `gateway ADDRESS`. Prints "ready URL TOKEN"; the token is a hub's. */
 import { connect } from '../../src/client/index.ts';
 import { serveGateway } from '../../src/gateway/server.ts';
 import { issue, match } from '../../src/gateway/tokens.ts';

@@ -1,4 +1,4 @@
-/** A worker in a process of its own: `worker ADDRESS TASK_QUEUE BUNDLE`. Says "polling" when it runs. */
+/** A worker in a process of its own: `worker ADDRESS TASK_QUEUE BUNDLE`. Prints "polling" when it runs. */
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
 import { createWorker } from '../../src/worker.ts';
 

@@ -18,38 +18,38 @@ class Member {
       if (message.kind === 'ready') this.#onReady();
       else this.#onOutcome(message);
     });
-    this.#child.once('exit', () => this.#onFault(new Error('a process of agents has ended; what it said is above')));
+    this.#child.once('exit', () => this.#onFault(new Error('a process of agents has ended; its output is above')));
   }
 
-  /** Hands the order over; `ready` resolves when it can begin, `outcome` when it is carried out. */
+  /** Sends the order; `ready` resolves when it can begin, `outcome` when it is done. */
   order(order: Order): { ready: Promise<void>; outcome: Promise<Outcome> } {
     let late: NodeJS.Timeout | undefined;
     const outcome = new Promise<Outcome>((resolve, reject) => {
       this.#onOutcome = resolve;
       this.#onFault = reject;
-      const fault = new Error(`a process of agents is not done with an order of ${order.seconds} s`);
+      const fault = new Error(`a process of agents has not finished an order of ${order.seconds} s`);
       late = setTimeout(() => reject(fault), order.seconds * 1000 + PATIENCE_MS);
     });
     const ready = new Promise<void>((resolve) => (this.#onReady = resolve));
-    this.#tell({ kind: 'order', order });
+    this.#send({ kind: 'order', order });
     return { ready, outcome: outcome.finally(() => clearTimeout(late)) };
   }
 
   go(): void {
-    this.#tell({ kind: 'go' });
+    this.#send({ kind: 'go' });
   }
 
   kill(): void {
     this.#child.kill('SIGKILL');
   }
 
-  #tell(message: ToProcess): void {
+  #send(message: ToProcess): void {
     this.#child.send(message);
   }
 }
 
-/** The processes of agents; started when first needed, and used again. */
-export class Crew {
+/** The processes of agents, started when first needed and reused. */
+export class AgentPool {
   readonly #script: string;
   readonly #members: Member[] = [];
 
