@@ -12,7 +12,7 @@ import { Memory } from './memory.ts';
 import { Mirror } from './mirror.ts';
 import { REVISION } from './revision.ts';
 import { SNAPSHOT_VERSION, type Counters, type Snapshot } from './snapshot.ts';
-import { fit, Stamp, type Answered } from './stamp.ts';
+import { fit, isAcceptance, Stamp, type Answered } from './stamp.ts';
 import { Subscribers } from './subscribers.ts';
 
 export interface CoreOptions<S> {
@@ -45,6 +45,8 @@ export class Core<S, M extends Base> {
   readonly started: number;
   /** The rules that this run follows. */
   readonly revision: number;
+  /** Up to this number of the log `{area}.accepted` is logged, too: runs of revision 1 did that. */
+  readonly acceptancesLoggedUntil: number;
   state: S;
   now: number;
   opened: Opening | undefined;
@@ -61,6 +63,8 @@ export class Core<S, M extends Base> {
     this.workflowId = workflowId;
     this.room = room;
     this.revision = revision;
+    this.acceptancesLoggedUntil =
+      revision < 2 ? Infinity : (snapshot?.acceptances_logged_until ?? snapshot?.log.head ?? 0);
     this.config = new Config(
       protocol.config,
       protocol.opening !== undefined,
@@ -130,6 +134,24 @@ export class Core<S, M extends Base> {
       this.final = { at: this.now, outcome: this.#lastEmitted };
   }
 
+  /** Gives a reply its place in the log, and sends it to the workflow that it is for. An acceptance has the place of its message, `seq`. */
+  reply(outgoing: Outgoing, seq: number, message: Answered): Envelope {
+    if (this.revision < 2 || !isAcceptance(outgoing)) return this.emit(outgoing, this.now, message);
+    const envelope = this.stamp.accepted(outgoing, seq, this.now, message);
+    this.subscribers.tell(envelope);
+    return envelope;
+  }
+
+  /** The replies to a message at `seq` as {@link reply} made them at the time. */
+  replied(replies: readonly Outgoing[], seq: number, at: number, message: Answered): Envelope[] {
+    let next = seq;
+    return replies.map((outgoing) =>
+      seq > this.acceptancesLoggedUntil && isAcceptance(outgoing)
+        ? this.stamp.accepted(outgoing, seq, at, message)
+        : this.stamp.logged(outgoing, ++next, at, message),
+    );
+  }
+
   /** Logs an emission and tells it to the workflows that it is for. */
   emit(outgoing: Outgoing, at: number, answers?: Answered): Envelope {
     const envelope = this.stamp.logged(outgoing, this.log.nextSeq, at, answers);
@@ -156,6 +178,7 @@ export class Core<S, M extends Base> {
       spoiled: this.spoiled,
       final: this.final,
       log: this.log.snapshot(),
+      acceptances_logged_until: this.revision < 2 ? undefined : this.acceptancesLoggedUntil,
       memory: this.memory.snapshot(),
       subscribers: this.subscribers.snapshot(),
       mirror: this.mirror.snapshot(untold),

@@ -7,7 +7,7 @@ export interface Memo {
   /** A digest of the body. */
   readonly body: string;
   readonly verdict: Verdict;
-  /** The log number of the first reply; 0 where the replies were not logged. */
+  /** The log number that follows the message's; 0 where the message was not logged. */
   readonly seq: number;
   /** When it was decided, epoch milliseconds. */
   readonly at: number;

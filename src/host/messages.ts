@@ -8,7 +8,7 @@ import { checkAddress, checkExpiry, shape } from './checks.ts';
 import type { Core } from './core.ts';
 import type { Memo } from './memory.ts';
 import { RefusalQuota } from './quota.ts';
-import { fit, refused, type Answered } from './stamp.ts';
+import { fit, isAcceptance, refused, type Answered } from './stamp.ts';
 
 /** How a message came: an update is answered, a signal is not. */
 export type Via = 'update' | 'signal';
@@ -77,10 +77,11 @@ export class Messages<S, M extends Base> {
     if (message.reply_to !== undefined) core.subscribers.subscribe(from, message.reply_to);
     const { verdict = ['accepted'], quiet = false, note = {}, pin = false } = decision;
     const outgoing = this.#answers(heard, verdict, decision.state);
-    if (!quiet) core.append(fit({ ...asLogged(message, note), seq: core.log.nextSeq }));
-    this.#remember(message, body, verdict, quiet ? 0 : core.log.nextSeq, pin);
+    const seq = core.log.nextSeq;
+    if (!quiet) core.append(fit({ ...asLogged(message, note), seq }));
+    this.#remember(message, body, verdict, quiet ? 0 : seq + 1, pin);
     const replies = outgoing.map((reply, i) =>
-      quiet ? core.stamp.unlogged(reply, i, core.now, message) : core.emit(reply, core.now, message),
+      quiet ? core.stamp.unlogged(reply, i, core.now, message) : core.reply(reply, seq, message),
     );
     if (quiet) for (const reply of replies) core.subscribers.tell(reply);
     core.commit(decision);
@@ -129,10 +130,12 @@ export class Messages<S, M extends Base> {
       heard.kind === 'message' && memo.verdict[0] !== 'refused'
         ? protocol.since(state, heard.message, memo.verdict)
         : [];
+    const again =
+      memo.seq > 0
+        ? this.#core.replied(first, memo.seq - 1, memo.at, message)
+        : first.map((reply, i) => stamp.unlogged(reply, i, memo.at, message));
     const replies = [
-      ...first.map((reply, i) =>
-        memo.seq > 0 ? stamp.logged(reply, memo.seq + i, memo.at, message) : stamp.unlogged(reply, i, memo.at, message),
-      ),
+      ...again,
       ...since.map((reply, i) => stamp.unlogged(reply, `since ${counters.received} ${i}`, now, message)),
     ];
     const { reply_to: replyTo } = message;
@@ -140,9 +143,10 @@ export class Messages<S, M extends Base> {
       subscribers.subscribe(message.from, replyTo);
       for (const envelope of replies) subscribers.deliver({ to: replyTo, envelope });
     } else if (via === 'signal' && (memo.verdict[0] !== 'refused' || this.#quota.allows(message.from, now))) {
-      // Its sender has no other way to be answered than the log.
+      // Its sender has no other way to be answered than the log, where an accepted message stands already.
       for (const [i, reply] of [...first, ...since].entries())
-        this.#core.emit(reply, i < first.length ? memo.at : now, message);
+        if (this.#core.revision < 2 || !isAcceptance(reply))
+          this.#core.emit(reply, i < first.length ? memo.at : now, message);
     }
     return replies;
   }

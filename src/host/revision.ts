@@ -4,6 +4,6 @@
  *
  * 1: until 0.2. 2: every effect has a number of its own; deadlines that were due while the workflow could not run are put off;
  * an ended workflow answers until all that it owes is delivered; a renewal of a task that asks for no length gets the
- * length of its claim, not that of the latest renewal.
+ * length of its claim, not that of the latest renewal; `{area}.accepted` is answered and not logged.
  */
 export const REVISION = 2;

@@ -38,6 +38,8 @@ export function snapshotSchema<S>(state: z.ZodType<S>) {
     spoiled: z.boolean(),
     final: z.object({ at: z.number(), outcome: envelope }).optional(),
     log: z.object({ head: z.number(), events: z.array(event) }),
+    /** Up to this number `{area}.accepted` was logged, too. Absent in a run of revision 1, which logs it to its end. */
+    acceptances_logged_until: z.number().optional(),
     memory: z.object({
       recent: memos,
       spared: memos,

@@ -45,6 +45,11 @@ export class Stamp {
     return this.#envelope(outgoing, `${this.#prefix}-${seq}`, at, answers, seq);
   }
 
+  /** The answer that a message was accepted: it has the message's own place in the log, `seq`, and none of itself. */
+  accepted(outgoing: Outgoing, seq: number, at: number, answers: Answered): Envelope {
+    return this.#envelope(outgoing, `${this.#prefix}-a${seq}`, at, answers, seq);
+  }
+
   /** A reply that is not logged; `index` tells the replies to one message apart. */
   unlogged(outgoing: Outgoing, index: number | string, at: number, answers: Answered): Envelope {
     const mark = sha256Hex(`${answers.from ?? ''} ${answers.id ?? at} ${index}`).slice(0, 16);
@@ -63,6 +68,11 @@ export class Stamp {
       ...fields,
     });
   }
+}
+
+/** Whether a reply is `{area}.accepted`. The accepted message is the event, so this answer is not logged. */
+export function isAcceptance({ type }: { readonly type: string }): boolean {
+  return type.endsWith('.accepted');
 }
 
 /** A refusal as something to emit. */

@@ -47,7 +47,8 @@ describe.each(subjects)('after 10,000 messages $name', (of) => {
 
   it('has numbered its log without a gap', () => {
     expect(seqs.every((seq, i) => seq === i + 1)).toBe(true);
-    expect(seqs.length >= 10_000).toBe(!of.silent);
+    // At least every other one is an event.
+    expect(seqs.length >= 5_000).toBe(!of.silent);
   });
 
   it('has emitted nothing over 16 KiB', () => {

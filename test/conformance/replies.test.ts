@@ -1,8 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { canonicalJson } from '../../src/envelope/canonical.ts';
 import type { Envelope } from '../../src/envelope/envelope.ts';
 import { json } from '../../src/envelope/fields.ts';
-import { CONFIGURE, Drive, type Said } from './subject.ts';
+import { CONFIGURE, Drive, isAcceptance, type Said } from './subject.ts';
 import { subjects } from './protocols.ts';
 
 /** An envelope as text; asked again under another id, the same reply answers that one. */
@@ -26,9 +27,12 @@ describe.each(subjects)('replies of $name', (of) => {
   it('have the number under which they are logged, or none', () => {
     const drive = new Drive(of).run(of.script);
     const log = new Map(drive.read('*', 0).events.map(({ seq, envelope }) => [seq, envelope]));
-    for (const { replies, step } of drive.sent) {
+    for (const { raw, replies, step } of drive.sent) {
       for (const reply of replies) {
-        expect(log.get(reply.seq ?? 0)).toEqual(step.quiet ? undefined : reply);
+        const logged = log.get(reply.seq ?? 0);
+        const { id, from } = isAcceptance(reply) ? raw : reply;
+        expect(logged && { id: logged.id, from: logged.from }).toEqual(step.quiet ? undefined : { id, from });
+        expect(isAcceptance(reply) || step.quiet || isDeepStrictEqual(logged, reply)).toBe(true);
       }
     }
   });
@@ -93,9 +97,28 @@ describe.each(subjects)('the log of $name', (of) => {
     const { events } = drive.read('*', 0);
     for (const { raw, replies, step } of drive.sent.filter((sent) => !sent.step.quiet)) {
       const at = events.findIndex(({ envelope }) => envelope.id === raw.id && envelope.from === raw.from);
-      expect(events.slice(at + 1, at + 1 + replies.length).map(({ envelope }) => envelope)).toEqual(replies);
+      const logged = replies.filter((reply) => !isAcceptance(reply));
+      expect(events.slice(at + 1, at + 1 + logged.length).map(({ envelope }) => envelope)).toEqual(logged);
       expect(step.quiet).toBeUndefined();
     }
+  });
+
+  it('has no {area}.accepted: the message is the event, and the answer has its place', () => {
+    const drive = new Drive(of).run(of.script.slice(0, 1));
+    const before = drive.head;
+    const configured = drive.message(CONFIGURE);
+    expect(drive.request(configured)).toMatchObject([{ type: 'config.accepted', seq: before + 1 }]);
+    expect(drive.head).toBe(before + 1);
+    drive.run(of.script.slice(1));
+    for (const { raw } of drive.sent) {
+      drive.host.signal(raw, drive.now);
+      drive.host.signal(drive.message(CONFIGURE), drive.now);
+    }
+    drive.host.signal(configured, drive.now);
+    expect(drive.request(configured)).toMatchObject([{ type: 'config.accepted', seq: before + 1 }]);
+    const logged = drive.read('*', 0).events.map(({ envelope }) => envelope);
+    expect(logged.filter(({ type }) => type === 'config.set')).toHaveLength(1 + drive.sent.length);
+    expect(logged.filter(isAcceptance)).toEqual([]);
   });
 
   it('has no refusal of an update', () => {
@@ -172,7 +195,10 @@ describe.each(subjects)('an agent of $name that only signals', (of) => {
       const page = drive.read(raw.from, cursors.get(raw.from) ?? 0);
       cursors.set(raw.from, page.next);
       const answers = page.events.filter(({ envelope }) => envelope.in_reply_to === raw.id);
-      expect(answers[0]?.envelope.type).toBe(step.quiet ? undefined : step.answer);
+      // What is only accepted is answered by the log: the message stands there.
+      const accepted = step.answer.endsWith('.accepted');
+      const answer = accepted ? page.events.find(({ envelope }) => envelope.id === raw.id) : answers[0];
+      expect(answer?.envelope.type).toBe(step.quiet ? undefined : accepted ? raw.type : step.answer);
     }
     const byUpdate = new Drive(of).run(of.script);
     expect(drive.host.snapshot().state).toEqual(byUpdate.host.snapshot().state);

@@ -6,6 +6,7 @@ import { json, type Json } from '../../src/envelope/fields.ts';
 import type { RefusalCode } from '../../src/envelope/refusal.ts';
 import type { Publication } from '../../src/envelope/room.ts';
 import { Host } from '../../src/host/host.ts';
+import { REVISION } from '../../src/host/revision.ts';
 import { snapshotSchema } from '../../src/host/snapshot.ts';
 import type { Protocol } from '../../src/protocols/protocol.ts';
 
@@ -70,7 +71,7 @@ export interface Subject extends Samples {
   readonly completes: boolean;
   readonly types: readonly string[];
   readonly operatorTypes: readonly string[];
-  create(now: number, config?: { readonly [key: string]: Json }): AnyHost;
+  create(now: number, config?: { readonly [key: string]: Json }, revision?: number): AnyHost;
   /** What a run makes of the JSON that an earlier one left. */
   restore(snapshot: string, now: number): AnyHost;
   /** The protocol's state as it was, and as it is read back from JSON. */
@@ -89,7 +90,8 @@ export function subject<S, M extends Base>(protocol: Protocol<S, M>, samples: Sa
     completes: protocol.opening !== undefined,
     types: rules.map(([type]) => type),
     operatorTypes: rules.flatMap(([type, rule]) => (rule.operator ? [type] : [])),
-    create: (now, config = {}) => new Host(protocol, { workflowId, room: ROOM, config, now }),
+    create: (now, config = {}, revision = REVISION) =>
+      new Host(protocol, { workflowId, room: ROOM, config, now, revision }),
     restore: (text, now) => {
       const snapshot = snapshotSchema(protocol.state).parse(JSON.parse(text));
       return new Host(protocol, { workflowId, room: ROOM, config: {}, now, snapshot });
@@ -137,10 +139,10 @@ export class Drive {
   now = START;
   #count = 0;
 
-  constructor(of: Subject, options: { restarts?: boolean; config?: { [key: string]: Json } } = {}) {
+  constructor(of: Subject, options: { restarts?: boolean; config?: { [key: string]: Json }; revision?: number } = {}) {
     this.subject = of;
     this.restarts = options.restarts ?? false;
-    this.host = of.create(START, options.config);
+    this.host = of.create(START, options.config, options.revision);
   }
 
   /** A complete message of its own identity. */
@@ -212,6 +214,11 @@ export class Drive {
 export function content(reply: Envelope): object {
   const { in_reply_to: _, id, ...rest } = reply;
   return rest.seq === undefined ? rest : { id, ...rest };
+}
+
+/** Whether a reply is `{area}.accepted`, which is not logged: its `seq` is the place of the message that was accepted. */
+export function isAcceptance({ type }: Envelope): boolean {
+  return type.endsWith('.accepted');
 }
 
 /** A refusal's code, or the type of what is none. */

@@ -18,7 +18,7 @@ beforeAll(async () => {
   await task.ask(say('task.announce', 'producer', announcement));
   await room.ask(say('room.join', 'human', { kind: 'human', purpose: 'looks on' }));
   // The room has heard of the task before anything is compared.
-  await room.until(({ type, source }) => type === 'task.accepted' && source === task.workflowId);
+  await room.until(({ type, source }) => type === 'task.announce' && source === task.workflowId);
 });
 afterAll(async () => {
   try {

@@ -45,7 +45,6 @@ it(`gives a task to one of ${AGENTS} agents that claim it at the same instant, $
     const log = await producer.log();
     expect(log.map(({ envelope }) => envelope.type)).toEqual([
       'task.announce',
-      'task.accepted',
       'task.claim',
       'task.ack',
       'task.closed',

@@ -53,16 +53,19 @@ def test_the_same_by_signals_alone():
         async def answer(message: dict) -> dict:
             return await wire.until([message["from"]], lambda e: e.get("in_reply_to") == message["id"])
 
+        async def logged(message: dict) -> dict:
+            return await wire.until([], lambda e: e["id"] == message["id"] and e["from"] == message["from"])
+
         joined = await answer(await tell("join", "bob", heartbeat_seconds=60))
         assert (joined["type"], joined["epoch"], joined["coordinator"]) == ("coordinator.joined", 1, "bob")
         await answer(await tell("join", "ann"))
-        accepted = await answer(await tell("directive", "bob", epoch=1, directive="first"))
-        assert (accepted["type"], accepted["to"]) == ("coordinator.accepted", "bob")
+        first = await logged(await tell("directive", "bob", epoch=1, directive="first"))
+        assert (first["type"], first["from"]) == ("coordinator.directive", "bob")
         await tell("resign", "bob", epoch=1)
         elected = await wire.until(["ann"], lambda e: e["type"] == "coordinator.elected" and e["epoch"] == 2)
         assert elected["coordinator"] == "ann" and "to" not in elected
         refused = await answer(await tell("directive", "bob", epoch=1, directive="late"))
         assert (refused["type"], refused["code"]) == ("error", "stale_epoch")
-        assert (await answer(await tell("directive", "ann", epoch=2, directive="second")))["epoch"] == 2
+        assert (await logged(await tell("directive", "ann", epoch=2, directive="second")))["epoch"] == 2
 
     asyncio.run(run())

@@ -7,7 +7,7 @@ const main = fileURLToPath(new URL('coordinator.main.ts', import.meta.url));
 
 /** A coordinator that was killed, and the next one. */
 export interface Failover {
-  /** From the last heartbeat to the next coordinator's first accepted directive, in milliseconds of Temporal's time. */
+  /** From the last heartbeat to the next coordinator's first accepted directive, in milliseconds: of Temporal's time, and of the sender's clock, which is the same machine's. */
   readonly ms: number;
   /** The epoch of the one that was killed. */
   readonly epoch: number;
@@ -60,14 +60,15 @@ export async function failover(
     const elected = await wire.until(
       (event) => event.type === 'coordinator.elected' && event['epoch'] === Number(epoch) + 1,
     );
-    const accepted = await wire.until(
-      (event) => event.type === 'coordinator.accepted' && Number(event['epoch']) > Number(epoch),
+    // What is logged was accepted.
+    const directive = await wire.until(
+      (event) => event.type === 'coordinator.directive' && Number(event['epoch']) > Number(epoch),
     );
     const log = (await wire.log()).map(({ envelope }) => envelope);
     return {
-      ms: Date.parse(String(accepted['ts'])) - Date.parse(String(last)),
+      ms: Date.parse(String(directive['ts'])) - Date.parse(String(last)),
       killed,
-      next: String(accepted.to),
+      next: directive.from,
       epoch: Number(epoch),
       directives: log.filter(({ type }) => type === 'coordinator.directive'),
       lost,

@@ -36,7 +36,7 @@ it('leads at once where nobody else does, and goes on for as long as it is heard
   const directive = led[0]?.directive({ sort: 'letters' });
   await pass(WAY_MS);
   await directive;
-  expect(connection.log.at(-2)?.envelope).toMatchObject({
+  expect(connection.log.at(-1)?.envelope).toMatchObject({
     type: 'coordinator.directive',
     epoch: 1,
     directive: { sort: 'letters' },

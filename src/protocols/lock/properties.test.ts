@@ -142,7 +142,8 @@ class Course {
     if (raw.type === 'lock.request') this.#keys.push({ from: raw.from, key: raw.id });
     const replies = this.#host.request([raw], this.#now).flat();
     for (const reply of replies) {
-      if (reply.seq === undefined) this.onlooker.hear(reply, this.#now, message);
+      const logged = reply.seq !== undefined && !reply.type.endsWith('.accepted');
+      if (!logged) this.onlooker.hear(reply, this.#now, message);
       if (typeof reply['lock_id'] === 'string' && message.type === 'lock.request')
         this.#locks.push({ from: raw.from, id: reply['lock_id'] });
     }

@@ -41,6 +41,52 @@ function board(
   return { ids, next, truncated };
 }
 
+describe('posts', () => {
+  const post = (n: number) => ({ type: 'room.post', id: `p${n}`, from: 'ann', ts: '', text: `${n}` });
+
+  function page(host: ReturnType<typeof open>, after: number, limit: number): { seqs: number[]; next: number } {
+    const pages: { seqs: number[]; next: number }[] = [];
+    host.receive({ agents: ['bob'], after, wait_seconds: 0, limit }, 0, ({ events, next }) =>
+      pages.push({ seqs: events.map(({ seq }) => seq), next }),
+    );
+    const [one] = pages;
+    if (!one) throw new Error('receive did not answer at once');
+    return one;
+  }
+
+  it('stand at 1, 2, 3, and a repeat gets the same number', () => {
+    const host = open();
+    const numbers = () => host.request([1, 2, 3].map(post), 0).map(([reply]) => [reply?.type, reply?.seq]);
+    const accepted = [1, 2, 3].map((seq) => ['room.accepted', seq]);
+    expect(numbers()).toEqual(accepted);
+    expect(log(host).map(({ type, seq, text }) => [type, seq, text])).toEqual(
+      [1, 2, 3].map((n) => ['room.post', n, `${n}`]),
+    );
+    expect(numbers()).toEqual(accepted);
+    expect(log(host)).toHaveLength(3);
+  });
+
+  it('fill a page that ends at its last event', () => {
+    const host = open();
+    host.request([1, 2, 3].map(post), 0);
+    expect(page(host, 0, 2)).toEqual({ seqs: [1, 2], next: 2 });
+    expect(page(host, 2, 1)).toEqual({ seqs: [3], next: 3 });
+  });
+
+  it('are kept, the latest 1,000 of them', () => {
+    const host = open();
+    for (let n = 1; n <= 1_001; n++) host.request([post(n)], 0);
+    const kept: number[] = [];
+    for (let after = 1; after < 1_001;) {
+      const read = page(host, after, 200);
+      kept.push(...read.seqs);
+      after = read.next;
+    }
+    expect(kept).toEqual(Array.from({ length: 1_000 }, (_, i) => i + 2));
+    expect(host.view(undefined, 0)['log']).toMatchObject({ head: 1_001, entries: 1_000 });
+  });
+});
+
 describe('what is published', () => {
   it('gets the room’s own numbers, and keeps where it is from', () => {
     const host = open();
