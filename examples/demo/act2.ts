@@ -87,7 +87,7 @@ async function publish(context: DemoContext, aggregator: Agent, room: string, st
   context.highlight(`${arrived.join(', ')} checked in${dropped.length === 0 ? '' : `; ${dropped.join(', ')} did not`}`);
   const decision = await place.decide(
     {
-      proposal_id: DECISION,
+      proposalId: DECISION,
       question: 'Is the report to be published?',
       voters: arrived,
       quorum: Math.floor(arrived.length / 2) + 1,

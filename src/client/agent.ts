@@ -3,12 +3,13 @@ import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import type { LogEvent } from '../envelope/calls.ts';
 import type { Envelope } from '../envelope/envelope.ts';
 import type { Json } from '../envelope/fields.ts';
-import { boardPage, roomMessages, type BoardRow } from '../envelope/room.ts';
+import { roomMessages, type BoardRow } from '../envelope/room.ts';
 import { taskMessages } from '../envelope/task.ts';
 import { SynodError } from '../envelope/refusal.ts';
 import { yieldHint, type YieldHint } from './tasks/breakRoom.ts';
 import type { OnRetry } from './connection/channel.ts';
 import { accepted } from './messages/answers.ts';
+import { boardRows, type BoardQuery } from './messages/board.ts';
 import { checked, compose, keyFor } from './messages/compose.ts';
 import { checkWorkOptions, type Handler, type WorkOptions } from './tasks/handler.ts';
 import { SharedConnection } from './connection/sharedConnection.ts';
@@ -67,12 +68,6 @@ export interface ListenOptions {
   readonly after?: number;
   /** Called where entries may have been missed, and when listening from now on begins. */
   readonly onGap?: () => void;
-}
-
-/** Which rows of a board are asked for; default all. */
-export interface BoardQuery {
-  readonly kind?: string;
-  readonly status?: string;
 }
 
 /** A task that was announced. */
@@ -181,19 +176,7 @@ export class Agent {
   /** The tasks of a room and how they stand, the most urgent first, then the oldest; ended ones stay for an hour. Ask for status `open` for what is open. */
   async board(room: string, query: BoardQuery = {}): Promise<BoardRow[]> {
     known('query', query, BOARD_KEYS);
-    const rows: BoardRow[] = [];
-    for (let after: string | undefined; ;) {
-      const view = await this.#connection.view(roomTarget(checked('room', room)).workflowId, {
-        board: true,
-        ...query,
-        ...(after === undefined ? {} : { after }),
-      });
-      if (!view) return rows;
-      const page = boardPage.parse(view);
-      rows.push(...page.rows);
-      if (page.next === undefined) return rows;
-      after = page.next;
-    }
+    return await boardRows(this.#connection, checked('room', room), query);
   }
 
   /**

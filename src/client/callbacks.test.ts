@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { receiveArgs, type LogEvent } from '../envelope/calls.ts';
 import { Agent } from './agent.ts';
 import { standInHub, type StandIn } from './hub.fixture.ts';
+import type { Question } from './decisions/vote.ts';
 import { HUB_PATHS } from './transport/hubTransport.ts';
 
 const request = z.object({ messages: z.array(z.object({ type: z.string(), id: z.string(), from: z.string() })) });
@@ -178,7 +179,7 @@ it.each(failures)('an onError that %s keeps no voter from the next question', as
     views[`synod:lab:proposal:${id}`] = { status: 'open', proposal_id: id, ...terms };
   }
   const questions: string[] = [];
-  const vote = async ({ proposal_id: id }: { proposal_id: string }) => {
+  const vote = async ({ proposalId: id }: Question) => {
     questions.push(id);
     return id === 'p' ? fail() : { choice: 'yes' };
   };

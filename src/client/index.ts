@@ -3,12 +3,13 @@ export {
   Agent,
   type AgentOptions,
   type Announced,
-  type BoardQuery,
   type Introduction,
   type ListenOptions,
   type TaskOptions,
 } from './agent.ts';
 export type { BarrierOptions, BarrierResult } from './barriers/barrier.ts';
+export { Rounds, type RoundResult, type RoundsOptions } from './barriers/rounds.ts';
+export type { BoardQuery } from './messages/board.ts';
 export type { YieldHint } from './tasks/breakRoom.ts';
 export type { OnRetry } from './connection/channel.ts';
 export { connect, disconnect, type ConnectOptions } from './connect.ts';

@@ -1,4 +1,5 @@
 import { BARRIER_KEYS, Meeting, type BarrierOptions, type BarrierResult } from './barriers/barrier.ts';
+import { Rounds, ROUNDS_KEYS, type RoundsOptions } from './barriers/rounds.ts';
 import { decide, PROPOSAL_KEYS, type DecisionResult, type ProposalOptions } from './decisions/decide.ts';
 import {
   coordinate,
@@ -62,6 +63,9 @@ export class Room {
    * Meets the others of a phase: opens it where a roster is given (that another has opened it alike is no conflict),
    * checks in, and waits for how it ends. Without a roster it waits for somebody to open it. An agent that is not in the
    * roster that it gives opens the phase and waits, and does not check in.
+   *
+   * A phase is met once: where it has ended already nobody is waited for, and the result says `repeated: true`. For a loop take
+   * {@link rounds}, or a name of its own for each round.
    * @param signal ends the wait; the check-in stands.
    * @throws SynodError `invalid_envelope` naming the field; `not_eligible` where it is no member; `closed` where it ended
    *   without this agent; `idempotency_conflict` where it was opened differently.
@@ -69,6 +73,21 @@ export class Room {
   async barrier(phase: string, options: BarrierOptions = {}, signal?: AbortSignal): Promise<BarrierResult> {
     known('options', options, BARRIER_KEYS);
     return await new Meeting(this.#connection, this.agent, this.name, phase, signal).meet(options);
+  }
+
+  /**
+   * The barriers of a loop: each `next()` meets the others in the phase `name:1`, `name:2`, and so on.
+   * @throws SynodError `invalid_envelope` naming the option.
+   * @example
+   * const rounds = room.rounds('study', { roster: ['ann', 'bob'], timeoutSeconds: 600, fallback: 'proceed' });
+   * for (;;) {
+   *   await study(await rounds.current());
+   *   await rounds.next();
+   * }
+   */
+  rounds(name: string, options: RoundsOptions = {}): Rounds {
+    known('options', options, ROUNDS_KEYS);
+    return new Rounds(this.#connection, this.agent, this.name, name, options);
   }
 
   /**

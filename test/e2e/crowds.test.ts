@@ -27,14 +27,14 @@ it('256 voters decide', async () => {
   const started = performance.now();
   const deciding = new Agent(stack.client, 'ann')
     .room('crowd')
-    .decide({ proposal_id: 'p', question: 'All?', voters, quorum: 256, deadlineSeconds: 600 });
+    .decide({ proposalId: 'p', question: 'All?', voters, quorum: 256, deadlineSeconds: 600 });
   await expect.poll(async () => (await wire.view().catch(() => ({ status: '' })))['status']).toBe('open');
   const votes = voters.map((voter) => say('decision.vote', voter, { proposal_id: 'p', choice: 'yes' }));
   const replies = await wire.request(...votes);
   expect(replies.map(([first]) => first?.type)).toEqual(voters.map(() => 'decision.voted'));
   expect(await deciding).toEqual({
     outcome: 'committed',
-    proposal_id: 'p',
+    proposalId: 'p',
     choice: 'yes',
     tally: { yes: 256, no: 0 },
     votes: Object.fromEntries(voters.map((voter) => [voter, 'yes'])),
@@ -58,7 +58,7 @@ it.each([
   ]);
   expect(met).toHaveLength(1_025);
   for (const result of met) {
-    expect(result).toMatchObject({ outcome: 'released', arrived_count: 1_024, missing_count: 0, dropped_count: 0 });
+    expect(result).toMatchObject({ outcome: 'released', arrivedCount: 1_024, missingCount: 0, droppedCount: 0 });
     expect(result.arrived).toHaveLength(32);
   }
   await told(`a roster of 1,024 with ${name} ids`, `synod:${room}:barrier:${phase}`, started);

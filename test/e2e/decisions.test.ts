@@ -36,17 +36,17 @@ describe('room.decide', () => {
       (await roomOf('commit', 'v3')).onProposal(() => undefined),
       (await roomOf('commit', 'other')).onProposal(() => ({ choice: 'no' })),
     );
-    const result = await (await roomOf('commit', 'ann')).decide({ ...proposal, proposal_id: 'p' });
+    const result = await (await roomOf('commit', 'ann')).decide({ ...proposal, proposalId: 'p' });
     expect(result).toEqual({
       outcome: 'committed',
-      proposal_id: 'p',
+      proposalId: 'p',
       choice: 'yes',
       tally: { yes: 2, no: 0 },
       votes: { v1: 'yes', v2: 'yes' },
     });
     expect(asked).toEqual([
       {
-        proposal_id: 'p',
+        proposalId: 'p',
         question: 'Publish?',
         options: ['yes', 'no'],
         voters: proposal.voters,
@@ -58,15 +58,15 @@ describe('room.decide', () => {
 
   it('is voted on by an agent that comes later, once, and asked again is the same decision', async () => {
     const ann = await roomOf('later', 'ann');
-    const deciding = ann.decide({ ...proposal, proposal_id: 'p', quorum: 1 });
+    const deciding = ann.decide({ ...proposal, proposalId: 'p', quorum: 1 });
     const wire = Wire.proposal(stack.client, 'later', 'p');
     await expect.poll(async () => (await wire.view().catch(() => ({ status: '' })))['status']).toBe('open');
     // The room is started by what it is told of the proposal.
     await expect.poll(async () => (await ann.view().catch(() => undefined)) !== undefined).toBe(true);
     stops.unshift((await roomOf('later', 'v3')).onProposal(() => ({ choice: 'no' })));
     expect(await deciding).toMatchObject({ outcome: 'committed', choice: 'no', votes: { v3: 'no' } });
-    expect(await ann.decide({ ...proposal, proposal_id: 'p', quorum: 1 })).toMatchObject({ choice: 'no' });
-    await expect(ann.decide({ ...proposal, proposal_id: 'p', quorum: 3 })).rejects.toMatchObject({
+    expect(await ann.decide({ ...proposal, proposalId: 'p', quorum: 1 })).toMatchObject({ choice: 'no' });
+    await expect(ann.decide({ ...proposal, proposalId: 'p', quorum: 3 })).rejects.toMatchObject({
       code: 'idempotency_conflict',
     });
   });
@@ -88,7 +88,7 @@ describe('room.decide', () => {
     stops.unshift(wrong.onProposal(() => ({ choice: 'maybe' }), { onError }));
     stops.unshift((await roomOf('errors', 'v2')).onProposal(() => Promise.reject(new Error('no idea')), { onError }));
     const stop = new AbortController();
-    const deciding = (await roomOf('errors', 'ann')).decide({ ...proposal, proposal_id: 'p' }, stop.signal);
+    const deciding = (await roomOf('errors', 'ann')).decide({ ...proposal, proposalId: 'p' }, stop.signal);
     await expect.poll(() => errors.length).toBe(2);
     expect(errors.sort((a, b) => (a < b ? -1 : 1))).toEqual([
       'Error: no idea',
@@ -113,11 +113,19 @@ describe('room.barrier', () => {
       aggregator?.barrier('sorted', terms),
     ]);
     for (const result of results) {
-      expect(result).toMatchObject({ outcome: 'released', phase: 'sorted', dropped: [], arrived_count: 3 });
+      expect(result).toMatchObject({
+        outcome: 'released',
+        phase: 'sorted',
+        dropped: [],
+        arrivedCount: 3,
+        repeated: false,
+      });
       expect([...(result?.arrived ?? [])].sort((a, b) => (a < b ? -1 : 1))).toEqual(roster);
     }
-    // After a crash the same agent learns the same, and who had no part in it learns that it is over.
-    expect(await three?.barrier('sorted')).toEqual(results[0]);
+    // Later it is over: for those who had part in it, after a restart too, and for who had none.
+    expect(await three?.barrier('sorted')).toEqual({ ...results[0], repeated: true });
+    for (const again of [one, aggregator])
+      expect(await again?.barrier('sorted', terms)).toMatchObject({ outcome: 'released', repeated: true });
     await expect((await roomOf('meet', 'w4')).barrier('sorted')).rejects.toMatchObject({ code: 'closed' });
     await expect(one?.barrier('sorted', { ...terms, fallback: 'escalate' })).rejects.toMatchObject({
       code: 'idempotency_conflict',
@@ -139,7 +147,7 @@ describe('room.barrier', () => {
       outcome: 'released',
       arrived: ['w1'],
       dropped: ['w2', 'w3'],
-      dropped_count: 2,
+      droppedCount: 2,
     });
     await expect(two.barrier('p')).rejects.toMatchObject({ code: 'closed' });
     await expect(two.leaveBarrier('never')).rejects.toMatchObject({ code: 'unknown' });
@@ -152,6 +160,6 @@ describe('room.barrier', () => {
     await expect.poll(async () => (await wire.view().catch(() => ({ arrived: [] })))['arrived']).toEqual(['w1']);
     await expect(zed.barrier('p')).rejects.toMatchObject({ code: 'not_eligible' });
     await wire.ask(say('barrier.resolve', 'operator:jo', { phase: 'p', action: 'fail' }));
-    expect(await meeting).toMatchObject({ outcome: 'failed', missing_count: 1 });
+    expect(await meeting).toMatchObject({ outcome: 'failed', missingCount: 1 });
   });
 });

@@ -3,8 +3,8 @@ import type { Base } from '../../envelope/envelope.ts';
 import { Channel } from './channel.ts';
 import { HubFault } from '../transport/hubFault.ts';
 
-const target = { room: 'lab', workflowType: 'room', workflowId: 'synod:lab:room' } as const;
-const say = (id: string): Base => ({ type: 'room.post', id, from: 'ann', ts: '' });
+const target = { room: 'lab', workflowType: 'barrier', workflowId: 'synod:lab:b', opening: 'barrier.open' } as const;
+const say = (id: string, type = 'barrier.checkin'): Base => ({ type, id, from: 'ann', ts: '' });
 
 let channel: Channel;
 let batches: string[][];
@@ -110,5 +110,20 @@ describe('the way to a workflow', () => {
     expect(batches[1]).toEqual(['gone', 'kept']);
     answer();
     expect(await kept).toEqual([]);
+  });
+
+  it('sends what opens a barrier before what needs it open, and all else in order', async () => {
+    for (const id of ['a', 'b']) void channel.send(say(id));
+    void channel.send(say('open', 'barrier.open'));
+    void channel.send(say('rest', 'barrier.roster'));
+    await vi.advanceTimersByTimeAsync(0);
+    for (const id of ['c', 'd']) void channel.send(say(id));
+    void channel.send(say('again', 'barrier.open'));
+    await answered();
+    expect(batches).toEqual([
+      ['open', 'a', 'b', 'rest'],
+      ['again', 'c', 'd'],
+    ]);
+    await answered();
   });
 });

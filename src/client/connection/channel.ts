@@ -102,12 +102,20 @@ export class Channel {
   }
 
   #next(): Pending[] {
-    this.#queue = this.#queue.filter(({ signal }) => !signal?.aborted);
+    this.#queue = this.#openingsFirst(this.#queue.filter(({ signal }) => !signal?.aborted));
     let bytes = 2;
     const end = this.#queue.findIndex(
       (pending, i) => (bytes += pending.bytes) > MAX_REQUEST_BYTES || i === MAX_REQUEST_ENVELOPES,
     );
     return this.#queue.splice(0, end < 0 ? this.#queue.length : Math.max(end, 1));
+  }
+
+  /** What needs a task, proposal or barrier comes after what opens it, whoever of this process was first; else in order. */
+  #openingsFirst(queue: Pending[]): Pending[] {
+    const { opening } = this.#target;
+    if (opening === undefined) return queue;
+    const opens = ({ message }: Pending) => message.type === opening;
+    return queue.some(opens) ? [...queue.filter(opens), ...queue.filter((one) => !opens(one))] : queue;
   }
 
   async #request(batch: readonly Pending[]): Promise<Envelope[][]> {

@@ -7,6 +7,7 @@ import { SynodError } from '../../envelope/refusal.ts';
 import { accepted } from '../messages/answers.ts';
 import { compose, keyFor } from '../messages/compose.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
+import { lingering, sendOpening } from '../messages/opening.ts';
 import type { Keys } from '../messages/options.ts';
 import { askItself, outcomeOf, proposalEnding } from '../messages/outcome.ts';
 import { proposalTarget } from '../../envelope/targets.ts';
@@ -14,7 +15,7 @@ import { proposalTarget } from '../../envelope/targets.ts';
 /** A question to put to the vote. */
 export interface ProposalOptions {
   /** 1 to 200 UTF-16 units, unique in the room; default: a random one. Name it, and asking again after a crash is no second proposal. */
-  readonly proposal_id?: string;
+  readonly proposalId?: string;
   readonly question: string;
   /** 2 to 32; default yes and no. */
   readonly options?: readonly string[];
@@ -24,22 +25,22 @@ export interface ProposalOptions {
   readonly quorum: number;
   /** Seconds until it has failed, at most 30 days. */
   readonly deadlineSeconds: number;
-  /** Default: derived from `proposal_id`. */
-  readonly idempotency_key?: string;
+  /** Default: derived from `proposalId`. */
+  readonly idempotencyKey?: string;
   /** Seconds for which the proposal answers after it has ended; default 60. */
-  readonly linger_seconds?: number;
+  readonly lingerSeconds?: number;
 }
 
 /** The keys of {@link ProposalOptions}. */
 export const PROPOSAL_KEYS: Keys<ProposalOptions> = {
-  proposal_id: true,
+  proposalId: true,
   question: true,
   options: true,
   voters: true,
   quorum: true,
   deadlineSeconds: true,
-  idempotency_key: true,
-  linger_seconds: true,
+  idempotencyKey: true,
+  lingerSeconds: true,
 };
 
 /** How many votes each choice has. Read it with `Object.hasOwn`: a choice may be called like what every object inherits. */
@@ -49,7 +50,7 @@ export type Tally = { readonly [choice: string]: number };
 export type DecisionResult =
   | {
       readonly outcome: 'committed';
-      readonly proposal_id: string;
+      readonly proposalId: string;
       readonly choice: string;
       readonly tally: Tally;
       /** Who voted for what. */
@@ -57,7 +58,7 @@ export type DecisionResult =
     }
   | {
       readonly outcome: 'failed';
-      readonly proposal_id: string;
+      readonly proposalId: string;
       readonly reason: 'deadline' | 'unreachable' | 'withdrawn';
       readonly tally: Tally;
     };
@@ -81,11 +82,11 @@ const result = z.discriminatedUnion('type', [
 
 function resultOf(envelope: Envelope): DecisionResult | undefined {
   const { data } = result.safeParse(envelope);
-  if (data?.type === 'decision.commit') {
-    const { proposal_id, choice, tally: counted, votes } = data;
-    return { outcome: 'committed', proposal_id, choice, tally: counted, votes };
-  }
-  return data && { outcome: 'failed', proposal_id: data.proposal_id, reason: data.reason, tally: data.tally };
+  if (!data) return undefined;
+  const { proposal_id: proposalId, tally: counted } = data;
+  return data.type === 'decision.commit'
+    ? { outcome: 'committed', proposalId, choice: data.choice, tally: counted, votes: data.votes }
+    : { outcome: 'failed', proposalId, reason: data.reason, tally: counted };
 }
 
 /** Behind `room.decide`. */
@@ -96,22 +97,22 @@ export async function decide(
   options: ProposalOptions,
   signal?: AbortSignal,
 ): Promise<DecisionResult> {
-  const { proposal_id = randomUUID(), deadlineSeconds, linger_seconds: linger, ...fields } = options;
+  const { proposalId = randomUUID(), deadlineSeconds, idempotencyKey, lingerSeconds, ...fields } = options;
   const message = compose(decisionMessages['decision.propose'], agent, {
     type: 'decision.propose',
-    idempotency_key: keyFor('propose', proposal_id),
+    idempotency_key: idempotencyKey ?? keyFor('propose', proposalId),
     ...fields,
-    proposal_id,
+    proposal_id: proposalId,
     deadline_seconds: deadlineSeconds,
   });
-  const target = proposalTarget(room, proposal_id, linger === undefined ? undefined : { linger_seconds: linger });
-  accepted(await connection.send(target, message, signal), `proposal ${proposal_id}`);
-  const ending = proposalEnding(room, proposal_id);
-  const told = resultOf(await outcomeOf(connection, agent, ending, signal));
-  if (told) return told;
+  const target = proposalTarget(room, proposalId, lingering(lingerSeconds));
+  accepted(await sendOpening(connection, target, message, signal), `proposal ${proposalId}`);
+  const ending = proposalEnding(room, proposalId);
+  const ended = resultOf(await outcomeOf(connection, agent, ending, signal));
+  if (ended) return ended;
   // What is too large for one envelope leaves its votes out; the proposal itself has them whole.
   const whole = await askItself(connection, ending, signal);
   const read = whole && resultOf(whole);
-  if (!read) throw new SynodError('unknown', `how proposal ${proposal_id} ended cannot be read`);
+  if (!read) throw new SynodError('unknown', `how proposal ${proposalId} ended cannot be read`);
   return read;
 }

@@ -50,7 +50,7 @@ it('asks again about a proposal that could not be looked at', async () => {
     });
     await failed;
     stream?.write('id: 1\nevent: gap\ndata: {"next":1}\n\n');
-    expect((await asked).proposal_id).toBe('p');
+    expect((await asked).proposalId).toBe('p');
     expect(looks).toBe(2);
   } finally {
     await standIn.stop();

@@ -13,7 +13,7 @@ import { proposalTarget, roomTarget } from '../../envelope/targets.ts';
 
 /** A question that this agent may vote on. */
 export interface Question {
-  readonly proposal_id: string;
+  readonly proposalId: string;
   readonly question: string;
   readonly options: readonly string[];
   readonly voters: readonly string[];
@@ -121,7 +121,8 @@ export class Voter {
     const data = await this.#standing(id);
     if (this.#stopped.signal.aborted || !data?.voters.includes(this.#agent)) return;
     if (Object.hasOwn(data.votes, this.#agent)) return;
-    const { status: _s, votes: _v, ...question } = data;
+    const { status: _s, votes: _v, proposal_id: proposalId, ...asked } = data;
+    const question = { proposalId, ...asked };
     try {
       await this.#vote(question);
     } catch (error) {
@@ -141,16 +142,16 @@ export class Voter {
   }
 
   async #vote(question: Question): Promise<void> {
-    const { proposal_id } = question;
+    const { proposalId } = question;
     const vote = await this.#handler(question);
     if (!vote || this.#stopped.signal.aborted) return;
     const message = compose(decisionMessages['decision.vote'], this.#agent, {
       type: 'decision.vote',
-      proposal_id,
+      proposal_id: proposalId,
       choice: vote.choice,
       reason: vote.reason,
     });
-    const replies = await this.#connection.send(proposalTarget(this.#room, proposal_id), message);
+    const replies = await this.#connection.send(proposalTarget(this.#room, proposalId), message);
     if (!TOO_LATE.has(replies[0]?.['code'])) accepted(replies);
   }
 
