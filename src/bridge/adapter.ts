@@ -52,6 +52,9 @@ export interface SentPost {
   readonly after?: string;
 }
 
+/** What was looked for in the chat: its id; `absent` where it is known not to be there; `unknown` where that cannot be found out. */
+export type Found = { readonly id: string } | 'absent' | 'unknown';
+
 /**
  * One chat room of one service. An adapter never repeats a call by itself, and a library that it uses has its retries off:
  * only the ledger repeats. Every method throws {@link ChatError} and nothing else, but for the reason of a fired signal.
@@ -79,7 +82,12 @@ export interface ChatAdapter {
    * What became of a post whose outcome is not known: its id; `absent` only where the service would show it by now;
    * else `unknown`, after which it is posted again, marked.
    */
-  readBack(key: string, sent: SentPost, signal?: AbortSignal): Promise<{ id: string } | 'absent' | 'unknown'>;
+  readBack(key: string, sent: SentPost, signal?: AbortSignal): Promise<Found>;
+  /**
+   * The newest post of this bot whose key begins with `keyPrefix`, or, where the service keeps no keys, of this bot at all.
+   * `absent` only where the service shows that there is none. Without this method the chat cannot be asked.
+   */
+  newestPost?(keyPrefix: string, signal?: AbortSignal): Promise<Found>;
   /**
    * What people wrote after `cursor`; without one, nothing yet, and the cursor of now. It may wait some seconds for news or
    * answer at once: between pages the caller pauses, as `pace` says.

@@ -8,6 +8,7 @@ import { services } from './services.ts';
 adapterConformance({
   ...ofService(services.agentpub),
   dedupes: true,
+  keepsKeys: true,
   markup: ['**bold** <b>&amp;</b>', '@everyone <!channel>', '```js\nlet a = 1;\n```'],
 });
 
@@ -45,6 +46,13 @@ describe('the adapter of AgentPub beyond that', () => {
     expect(await adapter.readBack('k-2', { text: 'hello' })).toBe('unknown');
     chat.showsKeys = true;
     expect(await adapter.readBack('k-2', { text: 'hello' })).toBe('absent');
+  });
+
+  it('takes any own post for one of this room where the room shows no keys', async () => {
+    const { id } = await adapter.post('other-1', 'hello');
+    expect(await adapter.newestPost?.('k-')).toBe('absent');
+    chat.showsKeys = false;
+    expect(await adapter.newestPost?.('k-')).toEqual({ id });
   });
 
   it('is not fooled by the key of another', async () => {

@@ -18,6 +18,8 @@ export interface AdapterSubject<Chat extends FakeChat> {
   readonly person: string;
   /** The service itself takes a second post with the same key for the first one. */
   readonly dedupes: boolean;
+  /** The service shows the keys of posts that were sent long ago. */
+  readonly keepsKeys: boolean;
   /** A text that the service would take for markup, and mentions that would ping, as plain text. */
   readonly markup: readonly string[];
   /** What the service does not have, and why. */
@@ -231,6 +233,36 @@ export function adapterConformance<Chat extends FakeChat>(subject: AdapterSubjec
       it('fails like any call', async () => {
         await chat.down();
         expect(await faultOf(adapter.readBack(newKey(), { text: 'hello' }))).toMatchObject({ fault: 'unavailable' });
+        await chat.up();
+      });
+    });
+
+    describe.skipIf(lacks('reading back'))(`the newest post of the bot${why('reading back')}`, () => {
+      const keyed = (prefix: string): string => prefix + newKey().slice(prefix.length);
+      const newest = async (prefix: string, from: ChatAdapter = adapter) => await from.newestPost?.(prefix);
+
+      it('is known not to be there in a new chat, and in one where only others have written', async () => {
+        expect(await newest('lab-----')).toBe('absent');
+        chat.says(subject.person, 'hello');
+        chat.botSays('hello');
+        expect(await newest('lab-----')).toBe('absent');
+      });
+
+      it('is found past what others wrote since, also by another process', async () => {
+        await adapter.post(keyed('lab-----'), 'one');
+        const { id } = await adapter.post(keyed('lab-----'), 'two');
+        for (let i = 0; i < 230; i++) chat.says(subject.person, `line ${i}`);
+        expect(await newest('lab-----', await subject.adapter(chat, AMPLE_MS))).toEqual({ id });
+      });
+
+      it('is of this room, where the service keeps keys', async () => {
+        const { id } = await adapter.post(keyed('other---'), 'of another room');
+        expect(await newest('lab-----')).toEqual(subject.keepsKeys ? 'absent' : { id });
+      });
+
+      it('fails like any call', async () => {
+        await chat.down();
+        expect(await faultOf(newest('lab-----'))).toMatchObject({ fault: 'unavailable' });
         await chat.up();
       });
     });

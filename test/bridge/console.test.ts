@@ -8,6 +8,7 @@ adapterConformance({
   adapter: (terminal) => Promise.resolve(consoleAdapter({ out: terminal.out })),
   person: 'ann',
   dedupes: false,
+  keepsKeys: false,
   markup: ['**bold** <b>&amp;</b>', '@everyone <!channel>', '```js\nlet a = 1;\n```'],
   without: {
     refusals: 'a terminal takes what it is given, and knows neither tokens nor limits',

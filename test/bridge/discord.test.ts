@@ -21,6 +21,7 @@ const markup = [
 adapterConformance({
   ...ofService(services.discord),
   dedupes: true,
+  keepsKeys: false,
   markup,
 });
 
@@ -108,6 +109,12 @@ describe('the adapter of Discord beyond that', () => {
     await expect(adapter.post(key('b'), 'hello')).rejects.toMatchObject({ fault: 'ambiguous' });
     chat.permissions.delete('READ_MESSAGE_HISTORY');
     expect(await adapter.readBack(key('b'), { text: 'hello', after })).toBe('unknown');
+  });
+
+  it('does not take an empty channel for one without posts where it may not read the history', async () => {
+    await adapter.post(key('a'), 'hello');
+    chat.permissions.delete('READ_MESSAGE_HISTORY');
+    expect(await adapter.newestPost?.('')).toBe('unknown');
   });
 
   it('knows a reply in doubt from a post of the same text', async () => {

@@ -7,6 +7,7 @@ import { services } from './services.ts';
 adapterConformance({
   ...ofService(services.matrix),
   dedupes: true,
+  keepsKeys: true,
   markup: ['**bold** _it_ `code` <b>&amp;</b> [a](http://b)', '@room @ann:example.org', '```js\nlet a = 1;\n```'],
 });
 

@@ -10,6 +10,7 @@ const ANN = services.slack.another;
 adapterConformance({
   ...ofService(services.slack),
   dedupes: false,
+  keepsKeys: true,
   markup: [
     '*bold* _it_ ~gone~ `code` > quote',
     '> quote\n<b>&amp;</b> &lt; <https://b.example|a bank>',

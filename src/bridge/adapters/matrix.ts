@@ -1,6 +1,14 @@
 import { z } from 'zod';
-import { ChatError, type ChatAdapter, type ChatMessage, type ChatPage, type PostOptions } from '../adapter.ts';
+import {
+  ChatError,
+  type ChatAdapter,
+  type ChatMessage,
+  type ChatPage,
+  type Found,
+  type PostOptions,
+} from '../adapter.ts';
 import { callChat, retryAfterMs, type ChatAnswer } from '../http.ts';
+import { readAnswer } from './answer.ts';
 
 /** Options of {@link matrixAdapter}. */
 export interface MatrixOptions {
@@ -26,6 +34,8 @@ const SYNC_WAIT_MS = 5_000;
 /** Between two of these, in milliseconds, where it had nothing to tell: a server that does not hold it is not stormed. */
 const QUIET_MS = 1_000;
 const PAGE = 100;
+/** What errors call it. */
+const SERVICE = 'the homeserver';
 /** Pages of history that are read for one post, or for what was said while nobody listened. */
 const MAX_PAGES = 10;
 
@@ -65,22 +75,29 @@ const message = z.object({
   'm.relates_to': z.looseObject({ rel_type: z.string().optional(), event_id: z.string().optional() }).optional(),
 });
 
-/**
- * A room of a Matrix homeserver, by the client-server API v3 (https://spec.matrix.org/v1.9/client-server-api/). It posts
- * `m.notice`, which bots do not answer, and mentions nobody (`m.mentions` is empty). Plain text has no markup there.
- */
-export function matrixAdapter(options: MatrixOptions): ChatAdapter {
-  const { room, token, timeoutMs } = options;
-  const base = new URL(options.url);
-  const inRoom = `rooms/${encodeURIComponent(room)}`;
-  let me: string | undefined;
+/** The client-server API of one room. */
+class MatrixApi {
+  readonly room: string;
+  readonly inRoom: string;
+  readonly #base: URL;
+  readonly #options: MatrixOptions;
+  #me: string | undefined;
 
-  const call = async (
+  constructor(options: MatrixOptions) {
+    const base = new URL(options.url);
+    this.#base = base.href.endsWith('/') ? base : new URL(`${base.href}/`);
+    this.#options = options;
+    this.room = options.room;
+    this.inRoom = `rooms/${encodeURIComponent(options.room)}`;
+  }
+
+  async call(
     method: 'GET' | 'PUT',
     path: string,
     extra: { query?: Record<string, string>; body?: unknown; signal?: AbortSignal | undefined; waitMs?: number },
-  ): Promise<ChatAnswer> => {
-    const url = new URL(`_matrix/client/v3/${path}`, base.href.endsWith('/') ? base : `${base.href}/`);
+  ): Promise<unknown> {
+    const { token, timeoutMs } = this.#options;
+    const url = new URL(`_matrix/client/v3/${path}`, this.#base);
     for (const [name, value] of Object.entries(extra.query ?? {})) url.searchParams.set(name, value);
     const answer = await callChat({
       method,
@@ -91,84 +108,127 @@ export function matrixAdapter(options: MatrixOptions): ChatAdapter {
       signal: extra.signal,
     });
     if (answer.status !== 200) throw faultOf(answer);
-    return answer;
-  };
+    return answer.body;
+  }
 
-  const identity = async (signal?: AbortSignal): Promise<string> => {
-    me ??= read(whoami, await call('GET', 'account/whoami', { signal })).user_id;
-    return me;
-  };
+  async identity(signal?: AbortSignal): Promise<string> {
+    this.#me ??= readAnswer(whoami, await this.call('GET', 'account/whoami', { signal }), SERVICE).user_id;
+    return this.#me;
+  }
 
-  const messages = async (query: Record<string, string>, signal?: AbortSignal) =>
-    read(history, await call('GET', `${inRoom}/messages`, { query: { limit: String(PAGE), ...query }, signal }));
+  async messages(query: Record<string, string>, signal?: AbortSignal): Promise<z.infer<typeof history>> {
+    const asked = { limit: String(PAGE), ...query };
+    return readAnswer(history, await this.call('GET', `${this.inRoom}/messages`, { query: asked, signal }), SERVICE);
+  }
+
+  /** Pages of the bot's own messages, the newest first, up to {@link MAX_PAGES}; `more` where there are older ones. */
+  async *own(signal?: AbortSignal): AsyncGenerator<{ chunk: readonly Event[]; more: boolean }> {
+    const filter = JSON.stringify({ ...TEXTS, senders: [await this.identity(signal)] });
+    for (let from: string | undefined, page = 0; page < MAX_PAGES; page++) {
+      const { chunk, end } = await this.messages({ dir: 'b', filter, ...(from === undefined ? {} : { from }) }, signal);
+      yield { chunk, more: end !== undefined };
+      if (end === undefined) return;
+      from = end;
+    }
+  }
 
   /** What was said between two tokens, the oldest first, where `/sync` has left some out. */
-  const between = async (from: string, to: string, signal?: AbortSignal): Promise<Event[]> => {
+  async between(from: string, to: string, signal?: AbortSignal): Promise<Event[]> {
     const found: Event[] = [];
     for (let at: string | undefined = from, page = 0; at !== undefined && page < MAX_PAGES; page++) {
-      const { chunk, end } = await messages({ dir: 'b', from: at, to, filter: JSON.stringify(TEXTS) }, signal);
+      const { chunk, end } = await this.messages({ dir: 'b', from: at, to, filter: JSON.stringify(TEXTS) }, signal);
       found.unshift(...chunk.toReversed());
       at = end;
     }
     return found;
-  };
+  }
+}
 
+/**
+ * A room of a Matrix homeserver, by the client-server API v3 (https://spec.matrix.org/v1.9/client-server-api/). It posts
+ * `m.notice`, which bots do not answer, and mentions nobody (`m.mentions` is empty). Plain text has no markup there.
+ */
+export function matrixAdapter(options: MatrixOptions): ChatAdapter {
+  const api = new MatrixApi(options);
   return {
     name: 'matrix',
-    target: room,
+    target: options.room,
     limits: { characters: MAX_BYTES, bytes: MAX_BYTES },
     pace: { busy: 0, quiet: QUIET_MS },
     escape: (text) => text,
-    identity,
+    identity: async (signal) => await api.identity(signal),
+    post: async (key, text, where) => await post(api, key, text, where),
+    readBack: async (key, _, signal) => await readBack(api, key, signal),
+    newestPost: async (keyPrefix, signal) => await newestPost(api, keyPrefix, signal),
+    readForward: async (cursor, signal) => await readForward(api, cursor, signal),
+  };
+}
 
-    async post(key, text, { thread, signal }: PostOptions = {}) {
-      const body = {
-        msgtype: 'm.notice',
-        body: text,
-        [KEY_FIELD]: key,
-        'm.mentions': {},
-        ...(thread === undefined ? {} : { 'm.relates_to': inThread(thread) }),
-      };
-      const path = `${inRoom}/send/m.room.message/${encodeURIComponent(key)}`;
-      return { id: read(sent, await call('PUT', path, { body, signal })).event_id };
-    },
+async function post(
+  api: MatrixApi,
+  key: string,
+  text: string,
+  { thread, signal }: PostOptions = {},
+): Promise<{ id: string }> {
+  const body = {
+    msgtype: 'm.notice',
+    body: text,
+    [KEY_FIELD]: key,
+    'm.mentions': {},
+    ...(thread === undefined ? {} : { 'm.relates_to': inThread(thread) }),
+  };
+  const path = `${api.inRoom}/send/m.room.message/${encodeURIComponent(key)}`;
+  return { id: readAnswer(sent, await api.call('PUT', path, { body, signal }), SERVICE).event_id };
+}
 
-    async readBack(key, _, signal) {
-      const filter = JSON.stringify({ ...TEXTS, senders: [await identity(signal)] });
-      let own = 0;
-      for (let from: string | undefined, page = 0; page < MAX_PAGES; page++) {
-        const { chunk, end } = await messages({ dir: 'b', filter, ...(from === undefined ? {} : { from }) }, signal);
-        const found = chunk.find(({ content }) => content[KEY_FIELD] === key);
-        if (found) return { id: found.event_id };
-        own += chunk.length;
-        // What is in doubt is among the bot's latest posts, or nowhere.
-        if (end === undefined || own >= PAGE) return 'absent';
-        from = end;
-      }
-      return 'unknown';
-    },
+async function readBack(api: MatrixApi, key: string, signal: AbortSignal | undefined): Promise<Found> {
+  let own = 0;
+  for await (const { chunk, more } of api.own(signal)) {
+    const found = chunk.find(({ content }) => content[KEY_FIELD] === key);
+    if (found) return { id: found.event_id };
+    own += chunk.length;
+    // What is in doubt is among the bot's latest posts, or nowhere.
+    if (!more || own >= PAGE) return 'absent';
+  }
+  return 'unknown';
+}
 
-    async readForward(cursor, signal): Promise<ChatPage> {
-      const user = await identity(signal);
-      const filter = JSON.stringify({
-        room: { rooms: [room], timeline: { ...TEXTS, limit: cursor === undefined ? 1 : PAGE }, state: NOTHING },
-        presence: NOTHING,
-        account_data: NOTHING,
-      });
-      const waitMs = cursor === undefined ? 0 : SYNC_WAIT_MS;
-      const query = { filter, timeout: String(waitMs), ...(cursor === undefined ? {} : { since: cursor }) };
-      const { next_batch: next, rooms } = read(synced, await call('GET', 'sync', { query, signal, waitMs }));
-      if (cursor === undefined) return { messages: [], cursor: next };
-      const { timeline } = rooms.join[room] ?? {};
-      const missed =
-        timeline?.limited && timeline.prev_batch !== undefined
-          ? await between(timeline.prev_batch, cursor, signal)
-          : [];
-      return {
-        messages: [...missed, ...(timeline?.events ?? [])].flatMap((one) => ofPerson(one, user)),
-        cursor: next,
-      };
-    },
+async function newestPost(api: MatrixApi, keyPrefix: string, signal: AbortSignal | undefined): Promise<Found> {
+  for await (const { chunk, more } of api.own(signal)) {
+    const found = chunk.find(
+      ({ content: { [KEY_FIELD]: key } }) => typeof key === 'string' && key.startsWith(keyPrefix),
+    );
+    if (found) return { id: found.event_id };
+    if (!more) return 'absent';
+  }
+  return 'unknown';
+}
+
+async function readForward(
+  api: MatrixApi,
+  cursor: string | undefined,
+  signal: AbortSignal | undefined,
+): Promise<ChatPage> {
+  const { room } = api;
+  const user = await api.identity(signal);
+  const filter = JSON.stringify({
+    room: { rooms: [room], timeline: { ...TEXTS, limit: cursor === undefined ? 1 : PAGE }, state: NOTHING },
+    presence: NOTHING,
+    account_data: NOTHING,
+  });
+  const waitMs = cursor === undefined ? 0 : SYNC_WAIT_MS;
+  const query = { filter, timeout: String(waitMs), ...(cursor === undefined ? {} : { since: cursor }) };
+  const answer = await api.call('GET', 'sync', { query, signal, waitMs });
+  const { next_batch: next, rooms } = readAnswer(synced, answer, SERVICE);
+  if (cursor === undefined) return { messages: [], cursor: next };
+  const { timeline } = rooms.join[room] ?? {};
+  const missed =
+    timeline?.limited && timeline.prev_batch !== undefined
+      ? await api.between(timeline.prev_batch, cursor, signal)
+      : [];
+  return {
+    messages: [...missed, ...(timeline?.events ?? [])].flatMap((one) => ofPerson(one, user)),
+    cursor: next,
   };
 }
 
@@ -192,13 +252,6 @@ function ofPerson({ type, event_id: id, sender, content }: Event, me: string): C
   if (relation?.rel_type === 'm.replace') return [];
   const thread = relation?.rel_type === 'm.thread' ? relation.event_id : undefined;
   return [{ id, author: sender, text: body, ...(thread === undefined ? {} : { thread }) }];
-}
-
-/** What an answer holds; one that is not as specified may stand for anything. */
-function read<T>(schema: z.ZodType<T>, { body }: ChatAnswer): T {
-  const parsed = schema.safeParse(body);
-  if (parsed.success) return parsed.data;
-  throw new ChatError('ambiguous', 'the homeserver gave an answer that the Matrix API does not know');
 }
 
 /** https://spec.matrix.org/v1.9/client-server-api/#standard-error-response */

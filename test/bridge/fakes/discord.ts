@@ -89,10 +89,13 @@ export class FakeDiscord extends FakeServer {
     if (method === 'GET' && url.pathname === '/api/v10/users/@me') {
       return { status: 200, body: { id: this.me, username: 'synod', bot: true } };
     }
-    const [, channel] = /^\/api\/v10\/channels\/(\d+)\/messages$/.exec(url.pathname) ?? [];
+    const [, channel, rest] = /^\/api\/v10\/channels\/(\d+)(\/messages)?$/.exec(url.pathname) ?? [];
     if (channel === undefined) return refuse(404, 0, '404: Not Found');
     if (channel !== this.channel) return refuse(404, 10003, 'Unknown Channel');
     if (!this.permissions.has('VIEW_CHANNEL')) return refuse(403, 50001, 'Missing Access');
+    // https://discord.com/developers/docs/resources/channel#channel-object
+    if (rest === undefined)
+      return { status: 200, body: { id: channel, type: 0, last_message_id: this.#messages.at(-1)?.id ?? null } };
     return method === 'POST' ? this.#create(body) : this.#list(url.searchParams);
   }
 
@@ -137,9 +140,11 @@ export class FakeDiscord extends FakeServer {
     // "no messages will be returned" without that permission.
     if (!this.permissions.has('READ_MESSAGE_HISTORY')) return { status: 200, body: [] };
     const after = query.get('after');
+    const before = query.get('before');
+    const older = before === null ? this.#messages : this.#messages.filter(({ id }) => BigInt(id) < BigInt(before));
     const found =
       after === null
-        ? this.#messages.slice(-limit)
+        ? older.slice(-limit)
         : this.#messages.filter(({ id }) => BigInt(id) > BigInt(after)).slice(0, limit);
     return { status: 200, body: found.toReversed() };
   }
