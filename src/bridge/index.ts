@@ -7,6 +7,7 @@ export {
   type ChatMessage,
   type ChatPace,
   type ChatPage,
+  type Found,
   type PostOptions,
   type SentPost,
 } from './adapter.ts';
@@ -15,6 +16,7 @@ export { consoleAdapter, type ConsoleOptions } from './adapters/console.ts';
 export { discordAdapter, type DiscordOptions } from './adapters/discord.ts';
 export { matrixAdapter, type MatrixOptions } from './adapters/matrix.ts';
 export { slackAdapter, type SlackOptions } from './adapters/slack.ts';
-export { runBridge, type BridgeOptions } from './bridge.ts';
+export { runBridge } from './bridge.ts';
+export type { BridgeOptions, LostLedger } from './options.ts';
 export { People, type Act, type Person } from './people/list.ts';
 export { consoleLine, type ConsoleFormat } from './console.ts';

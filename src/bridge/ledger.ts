@@ -18,6 +18,8 @@ export type Settled = { readonly outcome: 'posted'; readonly id: string } | { re
 
 const taken = z.object({ epoch: z.number(), lease_seconds: z.number(), place: bridgePlace });
 
+type Renewal = z.input<(typeof bridgeMessages)['bridge.renew']>;
+
 /** Another bridge has taken the chat over: nothing may be posted any more. */
 export class PlaceLost extends Error {
   override readonly name = 'PlaceLost';
@@ -66,7 +68,7 @@ export class Ledger {
     }
   }
 
-  async renew(news: { cursor?: number | undefined; heard?: string | undefined } = {}): Promise<void> {
+  async renew(news: Pick<Renewal, 'cursor' | 'heard' | 'doubtful_to'> = {}): Promise<void> {
     await this.#asPoster('bridge.renew', news);
   }
 

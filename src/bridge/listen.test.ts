@@ -26,8 +26,8 @@ async function pausesOf(pace: ChatPace, answers: readonly (ChatPage | ChatError)
     if (left.length === 0) stop.abort();
   };
   const ledger = { renew: () => Promise.resolve() };
-  const hear = () => Promise.resolve();
-  await listen({ adapter, ledger, hear, sleep, from: 'c', stop: stop.signal }, new AbortController());
+  const receive = () => Promise.resolve();
+  await listen({ adapter, ledger, receive, sleep, from: 'c', stop: stop.signal }, new AbortController());
   return pauses;
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChatError, type ChatAdapter, type ChatMessage, type ChatPace } from './adapter.ts';
-import { pauseAfter } from './courier.ts';
+import { pauseAfter } from './deliver.ts';
 import type { Ledger } from './ledger.ts';
 
 /** The first pause before another look into a chat where nobody writes, in milliseconds; it doubles with each look. */
@@ -12,7 +12,9 @@ export interface ListenOptions {
   /** How far the chat has been read. */
   readonly from: string | undefined;
   /** What a message does, at least once, in order. `again`: the bridge before may have come so far. */
-  readonly hear: (message: ChatMessage, again: boolean) => Promise<void>;
+  readonly receive: (message: ChatMessage, again: boolean) => Promise<void>;
+  /** Called once, when it is fixed from where on the chat is read: what is written from now on is not lost. */
+  readonly onFixed?: () => void;
   readonly stop: AbortSignal;
   /** Waits, or returns early where the signal fires; for tests. */
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -20,17 +22,20 @@ export interface ListenOptions {
 
 /** Reads what people write, from where it was read to, and hands it on; what ends it for good, ends the place as well. */
 export async function listen(options: ListenOptions, lost: AbortController): Promise<void> {
-  const { adapter, ledger, hear, stop, sleep = pause } = options;
+  const { adapter, ledger, receive, stop, sleep = pause, onFixed = () => undefined } = options;
   const ends = AbortSignal.any([lost.signal, stop]);
   let heard = options.from;
+  if (heard !== undefined) onFixed();
   for (let failures = 0, quiet = 0, again = true; !ends.aborted;) {
     try {
       const { messages, cursor } = await adapter.readForward(heard, ends);
-      for (const message of messages) await hear(message, again);
+      for (const message of messages) await receive(message, again);
       again = false;
-      const news = heard === undefined || messages.length > 0;
+      const first = heard === undefined;
+      const news = first || messages.length > 0;
       heard = cursor;
       if (news) await ledger.renew({ heard });
+      if (first) onFixed();
       quiet = news ? 0 : quiet + 1;
       failures = 0;
       await sleep(lookAfter(adapter.pace, quiet), ends);

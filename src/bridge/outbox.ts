@@ -19,8 +19,14 @@ export interface OutboxOptions {
 
 /** What is to be done next. */
 export type Next =
-  /** Post this text, which tells all entries up to `last`. It may need several posts where it is one entry. */
-  | { readonly kind: 'post'; readonly text: string; readonly last: number; readonly agents: readonly string[] }
+  /** Post this text, of the entries from `first` to `last`. It may need several posts where it is one entry. */
+  | {
+      readonly kind: 'post';
+      readonly text: string;
+      readonly first: number;
+      readonly last: number;
+      readonly agents: readonly string[];
+    }
   /** Ask again after so many milliseconds, or when an entry has come. */
   | { readonly kind: 'wait'; readonly ms: number }
   | { readonly kind: 'empty' };
@@ -81,6 +87,7 @@ export class Outbox {
     return {
       kind: 'post',
       text: run.map(({ text }) => text).join('\n'),
+      first: head.last,
       last: run.at(-1)?.last ?? head.last,
       agents: [...new Set(run.map(({ agent }) => agent))],
     };

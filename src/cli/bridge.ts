@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { runBridge } from '../bridge/bridge.ts';
+import { LOST_LEDGER, type LostLedger } from '../bridge/options.ts';
 import { People } from '../bridge/people/list.ts';
 import { connect, disconnect } from '../client/connect.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
@@ -13,6 +14,7 @@ interface Options extends ChatOptions {
   readonly lease: number;
   readonly people?: string;
   readonly fromNow?: boolean;
+  readonly lostLedger: LostLedger;
   readonly taskQueue: string;
 }
 
@@ -28,7 +30,15 @@ export function bridgeCommand(): Command {
       5,
     )
     .option('--lease <seconds>', 'after so long a silence another bridge of the same chat takes over', lease, 15)
-    .option('--from-now', 'a chat that was never told anything begins now, not at the start of the room')
+    .option('--from-now', 'where nothing was ever posted to the chat, begin now, not at the start of the room')
+    .addOption(
+      new Option(
+        '--lost-ledger <what>',
+        'where the chat has posts of this bot and its ledger knows of none (it was terminated): mark what the room keeps as possible repeats, or skip it',
+      )
+        .choices(LOST_LEDGER)
+        .default('mark'),
+    )
     .option('--people <file>', 'who may speak and act in the room from the chat, as JSON; without it nobody may')
     .option('--task-queue <name>', 'task queue', DEFAULT_TASK_QUEUE)
     .addHelpText(
@@ -52,6 +62,7 @@ export function bridgeCommand(): Command {
             leaseSeconds: options.lease,
             ...(people ? { people } : {}),
             begin: options.fromNow ? 'now' : 'start',
+            lostLedger: options.lostLedger,
             onNote: (note) => console.error(`synod: ${note}`),
             onReady: () => console.log('ready'),
           },

@@ -34,12 +34,16 @@ export const bridgeMessages = {
     lease_seconds: seconds({ max: MAX_BRIDGE_LEASE_SECONDS }).default(DEFAULT_BRIDGE_LEASE_SECONDS),
     cursor: cursor.default(0),
   }),
-  /** Still there. `cursor`: entries up to it hold nothing for people. `heard`: how far the chat has been read. */
+  /**
+   * Still there. `cursor`: entries up to it hold nothing for people. `heard`: how far the chat has been read. `doubtful_to`: entries up to
+   * it may stand in the chat from before this ledger, and are posted marked.
+   */
   'bridge.renew': message('bridge.renew', {
     chat,
     epoch,
     cursor: cursor.optional(),
     heard: text.max(1_000, 'must have at most 1000 characters').optional(),
+    doubtful_to: cursor.optional(),
   }),
   /** A post that is about to be sent: from here on it is in doubt until it is settled. Again with the same key: the text that is sent from now on. */
   'bridge.send': message('bridge.send', {
@@ -96,5 +100,7 @@ export const bridgePlace = z.object({
   /** The chat's id of the last post that is known to stand there. */
   post_id: z.string().optional(),
   doubt: doubtfulPost.optional(),
+  /** Entries up to it may stand in the chat from before this ledger. */
+  doubtful_to: z.number().optional(),
 });
 export type BridgePlace = z.infer<typeof bridgePlace>;

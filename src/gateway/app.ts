@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Client } from '@temporalio/client';
 import { SharedConnection } from '../client/connection/sharedConnection.ts';
+import { isolated } from '../client/isolated.ts';
 import { logToStderr, messageOf, type Log } from '../dev/log.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { explain } from '../envelope/refusal.ts';
@@ -15,6 +16,7 @@ import { describe } from './openapi.ts';
 import { page } from './page/routes.ts';
 import { Rates } from './rates.ts';
 import { rooms } from './rooms.ts';
+import type { StoredToken } from './tokens.ts';
 import type { TokenSource } from './tokenStore.ts';
 
 const HEARTBEAT_MS = 15_000;
@@ -57,7 +59,7 @@ export function createGateway(client: Client, options: GatewayOptions): Gateway 
     rates: new Rates(),
     streams: new Map(),
     closing: closing.signal,
-    log: options.log ?? logToStderr,
+    log: isolated('log', options.log ?? logToStderr),
   };
   connection.observe(() => metrics.retries.inc());
   const app = appOf(services);
@@ -111,10 +113,18 @@ function appOf(services: Services): OpenAPIHono<GatewayEnv> {
   return app;
 }
 
-/** A sign of life on every stream; those whose token has been revoked are ended. */
-async function beat({ streams, tokens }: Services, stallMs: number): Promise<void> {
+/** A sign of life on every stream; those whose token has been revoked are ended, and those of which that is not known stay. */
+async function beat({ streams, tokens, log }: Services, stallMs: number): Promise<void> {
   for (const [stream, token] of streams) {
-    if (await tokens.holds(token)) stream.beat(stallMs);
+    const holds = await heldBy(tokens, token).catch((error: unknown) => {
+      log(`token ${token.id} cannot be looked up: ${messageOf(error)}`);
+      return true;
+    });
+    if (holds) stream.beat(stallMs);
     else stream.end('revoked');
   }
+}
+
+async function heldBy(tokens: TokenSource, token: StoredToken): Promise<boolean> {
+  return await tokens.holds(token);
 }

@@ -2,7 +2,9 @@ import { bodyLimit } from 'hono/body-limit';
 import { createMiddleware } from 'hono/factory';
 import { routePath } from 'hono/route';
 import type { GatewayEnv, Services } from './context.ts';
-import { closingProblem, Problem } from './errors.ts';
+import { closingProblem, Problem, unavailable } from './errors.ts';
+import type { StoredToken } from './tokens.ts';
+import type { TokenSource } from './tokenStore.ts';
 
 const BEARER = /^Bearer +(\S+) *$/i;
 
@@ -11,7 +13,7 @@ export function guard({ tokens, rates, closing }: Services) {
   return createMiddleware<GatewayEnv>(async (c, next) => {
     if (closing.aborted) throw closingProblem();
     const given = BEARER.exec(c.req.header('authorization') ?? '')?.[1];
-    const token = given === undefined ? undefined : await tokens.find(given);
+    const token = given === undefined ? undefined : await found(tokens, given);
     if (!token) {
       throw new Problem('unauthorized', 'a valid token is needed: Authorization: Bearer TOKEN', {
         status: 401,
@@ -33,6 +35,15 @@ export function guard({ tokens, rates, closing }: Services) {
       if (!kept || c.error) release();
     }
   });
+}
+
+/** @throws Problem `unavailable` where it cannot be found out whether there is such a token. */
+async function found(tokens: TokenSource, given: string): Promise<StoredToken | undefined> {
+  try {
+    return await tokens.find(given);
+  } catch (cause) {
+    throw unavailable('tokens cannot be looked up: come again', {}, cause);
+  }
 }
 
 /** Bodies of more than so many bytes are refused, and not read to their end. */

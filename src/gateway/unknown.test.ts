@@ -3,6 +3,7 @@ import { standInHub, type StandIn } from '../client/hub.fixture.ts';
 import { HUB_PATHS } from '../client/transport/hubTransport.ts';
 import { createGateway, type Gateway } from './app.ts';
 import { issue } from './tokens.ts';
+import type { TokenSource } from './tokenStore.ts';
 
 const { token, stored } = issue({ agent: 'ann', rooms: ['*'], hub: true });
 
@@ -10,8 +11,13 @@ const { token, stored } = issue({ agent: 'ann', rooms: ['*'], hub: true });
 let standIn: StandIn;
 let gateway: Gateway;
 let failing: boolean;
+let tokens: TokenSource;
+/** How often a token was looked up in vain. */
+let looks: number;
 
 beforeEach(async () => {
+  tokens = { find: async () => stored, holds: async () => true };
+  looks = 0;
   failing = false;
   standIn = await standInHub((path, _call, response) => {
     if (path === HUB_PATHS.stream) return response.flushHeaders();
@@ -22,8 +28,11 @@ beforeEach(async () => {
     response.end(JSON.stringify({ events: [], next: 0, truncated: false, now: new Date(0).toISOString() }));
   });
   gateway = createGateway(standIn.client, {
-    tokens: { find: async () => stored, holds: async () => true },
-    log: () => undefined,
+    tokens: { find: async (given) => await tokens.find(given), holds: async (one) => await tokens.holds(one) },
+    heartbeatMs: 20,
+    log: () => {
+      throw new Error('the disk is full');
+    },
   });
 });
 afterEach(async () => {
@@ -70,6 +79,32 @@ it.each(READS)('answers 503 to %s where it cannot be found out how the log stand
 it.each(READS)('answers 503 to %s where the first look-up fails, and not that there is no room', async (_, read) => {
   failing = true;
   expect(await read()).toEqual(unknown);
+});
+
+it('answers 503, not 401, where tokens cannot be looked up, and goes on where its log fails', async () => {
+  tokens = { find: async () => await Promise.reject(new Error('no database')), holds: async () => true };
+  expect(await ask('/v1/rooms/lab/messages?after=0')).toEqual({
+    status: 503,
+    body: { error: { code: 'unavailable', message: 'tokens cannot be looked up: come again' } },
+  });
+});
+
+it('keeps a stream, and all others, where its token cannot be looked up', async () => {
+  const headers = { authorization: `Bearer ${token}` };
+  const { body } = await gateway.fetch(new Request('http://gateway/v1/rooms/lab/stream?after=0', { headers }));
+  tokens = {
+    find: async () => stored,
+    holds() {
+      looks += 1;
+      throw new Error('no database');
+    },
+  };
+  let text = '';
+  for await (const chunk of body ?? []) {
+    text += new TextDecoder().decode(chunk);
+    if (looks >= 3 && text.endsWith('id: 0\n\n')) break;
+  }
+  expect(text).not.toContain('revoked');
 });
 
 it('answers that a log is lost where it is known to end before', async () => {

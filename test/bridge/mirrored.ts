@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { Agent } from '../../src/client/index.ts';
-import { POSSIBLE_REPEAT } from '../../src/bridge/courier.ts';
+import { POSSIBLE_REPEAT } from '../../src/bridge/deliver.ts';
 
 /** Posts `count` numbered messages of some agents to a room, as fast as their answers come. */
 export async function talk(client: Client, room: string, count: number, agents: number, from = 0): Promise<void> {

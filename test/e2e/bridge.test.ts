@@ -1,8 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { matrixAdapter } from '../../src/bridge/adapters/matrix.ts';
-import { runBridge, type BridgeOptions } from '../../src/bridge/bridge.ts';
+import { runBridge } from '../../src/bridge/bridge.ts';
+import type { BridgeOptions } from '../../src/bridge/options.ts';
 import { Agent } from '../../src/client/index.ts';
-import { numbersIn, saidIn, talk } from '../bridge/mirrored.ts';
+import { POSSIBLE_REPEAT } from '../../src/bridge/deliver.ts';
+import { numbersIn, numbersOnce, saidIn, talk } from '../bridge/mirrored.ts';
 import { FakeMatrix } from '../bridge/fakes/matrix.ts';
 import type { Fault } from '../bridge/fakes/server.ts';
 import { startStack, type Stack } from '../support/stack.ts';
@@ -153,6 +155,44 @@ describe('the bridge', () => {
     const said = await saidIn(stack.client, room, 30);
     expect(numbersIn(...texts())).toEqual(said.filter((number) => numbersIn(...texts()).includes(number)));
     expect(said.slice(-4)).toEqual(numbersIn(...texts()).slice(-4));
+  });
+
+  /** Loses the ledger of a chat that has five posts of this bridge, and lets another one begin; then a sixth is logged. */
+  async function afterLostLedger(lostLedger: 'mark' | 'skip'): Promise<string[]> {
+    const first = bridge({ intervalMs: 0 });
+    await talk(stack.client, room, 5, 1);
+    await told(5);
+    await first.stop();
+    await stack.client.workflow.getHandle(ledger().workflowId).terminate();
+    await new Promise<void>((resolve) => void bridge({ intervalMs: 0, lostLedger, onReady: resolve }));
+    await talk(stack.client, room, 1, 1, 5);
+    await told(6);
+    return texts();
+  }
+
+  it('marks what it posts again after its ledger was lost', async () => {
+    chat.remembers = false;
+    const all = await afterLostLedger('mark');
+    expect(numbersIn(...all)).toEqual([1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 6]);
+    expect(all.map((text) => text.startsWith(POSSIBLE_REPEAT))).toEqual([
+      ...Array.from({ length: 5 }, () => false),
+      ...Array.from({ length: 5 }, () => true),
+      false,
+    ]);
+    expect(numbersOnce(all)).toEqual([1, 2, 3, 4, 5, 6]);
+  });
+
+  it('skips what the room had logged before its ledger was lost, where the operator says so', async () => {
+    chat.remembers = false;
+    expect(numbersIn(...(await afterLostLedger('skip')))).toEqual([1, 2, 3, 4, 5, 6]);
+  });
+
+  it('reads all that is written once it is ready', async () => {
+    const received: string[] = [];
+    const onMessage = async ({ text }: { text: string }) => void received.push(text);
+    await new Promise<void>((resolve) => void bridge({ onMessage, onReady: resolve }));
+    chat.says('@ann:example.org', 'first');
+    await expect.poll(() => received).toEqual(['first']);
   });
 
   it('ends with what the chat says where it is refused', async () => {

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { runBridge } from '../../src/bridge/bridge.ts';
-import { POSSIBLE_REPEAT } from '../../src/bridge/courier.ts';
+import { POSSIBLE_REPEAT } from '../../src/bridge/deliver.ts';
 import { People } from '../../src/bridge/people/list.ts';
 import { Agent } from '../../src/client/index.ts';
 import { startChild, type OwnedChild } from '../../src/dev/child.ts';

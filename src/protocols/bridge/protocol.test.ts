@@ -144,6 +144,15 @@ describe('the ledger of a chat', () => {
     expect(host.view(undefined, now)).toMatchObject({ cursor: 5, heard: 's72', posted: 0, refused: 1 });
   });
 
+  it('keeps up to where entries may stand in the chat already, over every later poster', () => {
+    say('b1', 'take', { lease_seconds: 1 });
+    say('b1', 'renew', { epoch: 1, cursor: 2, doubtful_to: 7 });
+    say('b1', 'renew', { epoch: 1 });
+    expect(host.view(undefined, now)).toMatchObject({ cursor: 2, doubtful_to: 7 });
+    now += 1_000;
+    expect(place()).toEqual({ after: 2, part: 0, whole: '', doubtful_to: 7 });
+  });
+
   it('tells nobody: what it logged would come back to the room, and to the chat', () => {
     say('b1', 'take');
     say('b1', 'send', post);

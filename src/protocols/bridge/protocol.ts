@@ -48,7 +48,7 @@ export const chatLedger: Protocol<LedgerState, BridgeMessage> = {
   nextDeadline: () => null,
 
   view({ chat, place, epoch, poster, posted, refused }) {
-    const { after, part, heard, post_id: postId, doubt } = place;
+    const { after, part, heard, post_id: postId, doubt, doubtful_to: doubtfulTo } = place;
     return {
       ...(chat === undefined ? {} : { chat }),
       cursor: after,
@@ -58,6 +58,7 @@ export const chatLedger: Protocol<LedgerState, BridgeMessage> = {
       ...(doubt ? { doubt: { key: doubt.key, last: doubt.last, part: doubt.part, parts: doubt.parts } } : {}),
       ...(heard === undefined ? {} : { heard }),
       ...(postId === undefined ? {} : { post_id: postId }),
+      ...(doubtfulTo === undefined ? {} : { doubtful_to: doubtfulTo }),
       posted,
       refused,
     };
@@ -136,10 +137,15 @@ function move(place: BridgePlace, message: Exclude<OfPoster, { type: 'bridge.rel
   const { doubt } = place;
   switch (message.type) {
     case 'bridge.renew': {
-      const { cursor, heard = place.heard } = message;
+      const { cursor, heard = place.heard, doubtful_to: doubtfulTo = place.doubtful_to } = message;
       if (cursor !== undefined && (doubt || place.part > 0))
         return refusal('invalid_envelope', `cursor cannot move while entry ${place.after + 1} is being told`);
-      return { ...place, after: cursor ?? place.after, ...(heard === undefined ? {} : { heard }) };
+      return {
+        ...place,
+        after: cursor ?? place.after,
+        ...(heard === undefined ? {} : { heard }),
+        ...(doubtfulTo === undefined ? {} : { doubtful_to: doubtfulTo }),
+      };
     }
     case 'bridge.send': {
       const { key, text, after, part, last, parts, whole } = message;

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { messageOf } from '../../dev/log.ts';
 import { accepted } from '../../client/messages/answers.ts';
 import { compose } from '../../client/messages/compose.ts';
 import { roomTarget } from '../../envelope/targets.ts';
@@ -18,21 +19,21 @@ const MAX_BYTES = 15_000;
 /** People who are not listed and of whom it has been noted. */
 const MAX_NOTED = 100;
 
-export interface HearingOptions extends Sight {
+export interface IncomingOptions extends Sight {
   /** The chat, as its ledger is called. */
   readonly chat: string;
   readonly people: People;
   readonly onNote: (note: string) => void;
 }
 
-/** What the people of one chat say, brought to the room: who is listed speaks and acts there, and nobody else. */
-export class Hearing {
-  readonly #options: HearingOptions;
+/** What the people of one chat write, brought to the room: who is listed posts and acts there, and nobody else. */
+export class Incoming {
+  readonly #options: IncomingOptions;
   /** Begins the ids of all that comes from this chat. */
   readonly #prefix: string;
   readonly #noted = new Set<string>();
 
-  constructor(options: HearingOptions) {
+  constructor(options: IncomingOptions) {
     this.#options = options;
     this.#prefix = `chat-${hash(JSON.stringify([options.room, options.chat])).slice(0, 16)}-`;
   }
@@ -43,21 +44,23 @@ export class Hearing {
   }
 
   /**
-   * Does what a message asks for, or posts it; heard again, it does nothing twice.
+   * Does what a message asks for, or posts it; received again, it does nothing twice. What fails is noted: one message must not
+   * keep those after it from the room.
    * @returns what to answer; undefined for nothing.
    */
-  async hear(message: ChatMessage): Promise<string | undefined> {
+  async receive(message: ChatMessage): Promise<string | undefined> {
     const person = this.#options.people.of(message.author);
     try {
-      if (person) return await this.#hearPerson(message, person);
-      return await this.#hearStranger(message);
+      if (person) return await this.#fromPerson(message, person);
+      return await this.#fromStranger(message);
     } catch (error) {
-      if (!(error instanceof SynodError)) throw error;
-      return person ? `Refused: ${error.message}` : undefined;
+      if (error instanceof SynodError) return person ? `Refused: ${error.message}` : undefined;
+      this.#options.onNote(`message ${message.id} of the chat failed: ${messageOf(error)}; the next one comes`);
+      return person ? 'Failed: the bridge could not do it; its notes say why.' : undefined;
     }
   }
 
-  async #hearPerson(message: ChatMessage, person: Person): Promise<string | undefined> {
+  async #fromPerson(message: ChatMessage, person: Person): Promise<string | undefined> {
     const said = readSaid(message.text);
     if (said.kind === 'unclear') return said.answer;
     if (said.kind === 'command') return await this.#answer(message, person, said.command);
@@ -88,7 +91,7 @@ export class Hearing {
   }
 
   /** A stranger gets no answer: whoever floods the chat would make the bridge flood it as well. */
-  async #hearStranger(message: ChatMessage): Promise<undefined> {
+  async #fromStranger(message: ChatMessage): Promise<undefined> {
     const { author } = message;
     const { guests } = this.#options.people;
     const said = readSaid(message.text);

@@ -12,14 +12,14 @@ const LONGEST_PAUSE_MS = 30_000;
 /** A hint that is longer than this is asked for again after it. */
 const LONGEST_HINT_MS = 10 * 60_000;
 
-export interface CourierOptions {
+export interface DeliverOptions {
   readonly adapter: ChatAdapter;
   /** The chat's id of the post before this one. */
   readonly lastId?: string;
   /** Posts in this thread. */
   readonly thread?: string;
   /** Writes down that the post is sent marked from now on. */
-  readonly sayMarked: (marked: DoubtfulPost) => Promise<void>;
+  readonly recordMarked: (marked: DoubtfulPost) => Promise<void>;
   /** Called before each attempt: throws where this bridge may not post any more. */
   readonly mayPost: () => Promise<void>;
   /** Waits so many milliseconds; throws where nothing is to be tried any more. */
@@ -35,7 +35,7 @@ export interface CourierOptions {
  * @param doubted an attempt may have been made already.
  * @returns what became of it; throws {@link ChatError} `refused` where the chat refuses the bridge itself.
  */
-export async function deliver(first: DoubtfulPost, doubted: boolean, options: CourierOptions): Promise<Settled> {
+export async function deliver(first: DoubtfulPost, doubted: boolean, options: DeliverOptions): Promise<Settled> {
   const { adapter, lastId, thread, mayPost, lost } = options;
   const where = thread === undefined ? {} : { thread };
   let post = first;
@@ -49,7 +49,7 @@ export async function deliver(first: DoubtfulPost, doubted: boolean, options: Co
         if (typeof found === 'object') return { outcome: 'posted', id: found.id };
         if (found === 'unknown' && !post.text.startsWith(POSSIBLE_REPEAT)) {
           post = { ...post, text: POSSIBLE_REPEAT + post.text };
-          await options.sayMarked(post);
+          await options.recordMarked(post);
         }
         inDoubt = false;
         await mayPost();
@@ -63,6 +63,26 @@ export async function deliver(first: DoubtfulPost, doubted: boolean, options: Co
       const pauseMs = pauseAfter(error, failures);
       options.onTrouble(error, pauseMs);
       await options.sleep(pauseMs);
+    }
+  }
+}
+
+/**
+ * Asks the chat until it answers.
+ * @throws ChatError `refused`, and what `sleep` throws.
+ */
+export async function untilAnswered<T>(
+  ask: () => Promise<T>,
+  { sleep, onTrouble }: Pick<DeliverOptions, 'sleep' | 'onTrouble'>,
+): Promise<T> {
+  for (let failures = 0; ; failures++) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof ChatError) || error.fault === 'refused') throw error;
+      const pauseMs = pauseAfter(error, failures);
+      onTrouble(error, pauseMs);
+      await sleep(pauseMs);
     }
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { DoubtfulPost } from '../envelope/bridge.ts';
 import { ChatError, type ChatAdapter } from './adapter.ts';
-import { deliver, pauseAfter, POSSIBLE_REPEAT, type CourierOptions } from './courier.ts';
+import { deliver, pauseAfter, POSSIBLE_REPEAT, type DeliverOptions } from './deliver.ts';
 
 const post: DoubtfulPost = { key: 'k1', text: 'hello', last: 1, part: 0, parts: 1, whole: 'w' };
 const failing = (fault: ChatError['fault'], retryAfterMs?: number): ChatError =>
@@ -38,9 +38,9 @@ function scripted(posts: readonly Outcome[], found: readonly ('found' | 'absent'
     },
     readForward: () => Promise.reject(new Error('unexpected')),
   };
-  const options: CourierOptions = {
+  const options: DeliverOptions = {
     adapter,
-    sayMarked: ({ text }) => Promise.resolve(void marked.push(text)),
+    recordMarked: ({ text }) => Promise.resolve(void marked.push(text)),
     mayPost: () => Promise.resolve(),
     sleep: (ms) => Promise.resolve(void pauses.push(ms)),
     lost: new AbortController().signal,
@@ -98,7 +98,7 @@ describe('delivering a post', () => {
     const chat = scripted(['taken'], ['unknown']);
     await deliver(post, true, {
       ...chat.options,
-      sayMarked: ({ text }) => Promise.resolve(void chat.calls.push(text)),
+      recordMarked: ({ text }) => Promise.resolve(void chat.calls.push(text)),
     });
     expect(chat.calls).toEqual([LOOK, `${POSSIBLE_REPEAT}hello`, MARKED]);
   });
