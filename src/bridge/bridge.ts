@@ -105,7 +105,9 @@ class Bridge {
     let listening: Promise<void> | undefined;
     try {
       const begun = this.#begin(place, poster, lost.signal);
-      const reading = new Promise<void>((resolve) => (listening = this.#keepListening(place, poster, lost, resolve)));
+      const reading = new Promise<void>((resolve) => {
+        listening = this.#keepListening(place, poster, lost, resolve);
+      });
       // What is written from then on is read, and what is logged is posted.
       void Promise.all([begun, reading]).then(
         () => this.#ready(),

@@ -100,7 +100,7 @@ it('keeps a stream, and all others, where its token cannot be looked up', async 
     },
   };
   let text = '';
-  for await (const chunk of body ?? []) {
+  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
     text += new TextDecoder().decode(chunk);
     if (looks >= 3 && text.endsWith('id: 0\n\n')) break;
   }

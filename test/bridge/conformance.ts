@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ChatError, type ChatAdapter, type ChatFault, type ChatPage } from '../../src/bridge/adapter.ts';
-import { postKey } from '../../src/bridge/key.ts';
+import { type ChatAdapter, type ChatFault, type ChatPage } from '../../src/bridge/adapter.ts';
 import type { FakeChat, FakeServer, Fault } from './fakes/server.ts';
+import { faultOf, newKey } from './asked.ts';
+import { newestPostConformance } from './newestPost.ts';
 import { AMPLE_MS, TIMEOUT_MS, type Service } from './services.ts';
 
 /** What not every service has. */
@@ -37,9 +38,6 @@ export function ofService<Chat extends FakeServer>(service: Service<Chat>) {
   };
 }
 
-let issued = 0;
-const newKey = (): string => postKey('lab', 'conformance', (issued += 1), 0, '');
-
 /** What every adapter must do, whatever its service: run over the fake of each. */
 export function adapterConformance<Chat extends FakeChat>(subject: AdapterSubject<Chat>): void {
   const { without = {} } = subject;
@@ -56,6 +54,8 @@ export function adapterConformance<Chat extends FakeChat>(subject: AdapterSubjec
       adapter = await subject.adapter(chat, AMPLE_MS);
     });
     afterEach(() => chat.stop());
+
+    if (!lacks('reading back')) newestPostConformance(subject, () => ({ chat, adapter }));
 
     const own = (): string[] => chat.posts.map(({ text }) => text);
     /** One that waits for no answer for long, where none comes; where one comes, however late, it is waited for. */
@@ -237,36 +237,6 @@ export function adapterConformance<Chat extends FakeChat>(subject: AdapterSubjec
       });
     });
 
-    describe.skipIf(lacks('reading back'))(`the newest post of the bot${why('reading back')}`, () => {
-      const keyed = (prefix: string): string => prefix + newKey().slice(prefix.length);
-      const newest = async (prefix: string, from: ChatAdapter = adapter) => await from.newestPost?.(prefix);
-
-      it('is known not to be there in a new chat, and in one where only others have written', async () => {
-        expect(await newest('lab-----')).toBe('absent');
-        chat.says(subject.person, 'hello');
-        chat.botSays('hello');
-        expect(await newest('lab-----')).toBe('absent');
-      });
-
-      it('is found past what others wrote since, also by another process', async () => {
-        await adapter.post(keyed('lab-----'), 'one');
-        const { id } = await adapter.post(keyed('lab-----'), 'two');
-        for (let i = 0; i < 230; i++) chat.says(subject.person, `line ${i}`);
-        expect(await newest('lab-----', await subject.adapter(chat, AMPLE_MS))).toEqual({ id });
-      });
-
-      it('is of this room, where the service keeps keys', async () => {
-        const { id } = await adapter.post(keyed('other---'), 'of another room');
-        expect(await newest('lab-----')).toEqual(subject.keepsKeys ? 'absent' : { id });
-      });
-
-      it('fails like any call', async () => {
-        await chat.down();
-        expect(await faultOf(newest('lab-----'))).toMatchObject({ fault: 'unavailable' });
-        await chat.up();
-      });
-    });
-
     describe.skipIf(lacks('reading forward'))(`reading forward${why('reading forward')}`, () => {
       it('begins at the present', async () => {
         chat.says(subject.person, 'long ago');
@@ -318,15 +288,4 @@ async function allFrom(adapter: ChatAdapter, from: string): Promise<ChatPage['me
     found.push(...page.messages);
     cursor = page.cursor;
   }
-}
-
-/** What a call that must fail failed with. */
-async function faultOf(call: Promise<unknown>): Promise<ChatError> {
-  const answer = await call.then(
-    (value) => ({ value }),
-    (error: unknown) => ({ error }),
-  );
-  if (!('error' in answer)) throw new Error(`it did not fail: ${JSON.stringify(answer.value)}`);
-  if (answer.error instanceof ChatError) return answer.error;
-  throw answer.error;
 }

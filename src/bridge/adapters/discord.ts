@@ -1,3 +1,4 @@
+import type * as Discord from '@discordjs/rest';
 import { z } from 'zod';
 import {
   ChatError,
@@ -77,7 +78,7 @@ type Message = z.infer<typeof message>;
 /** https://discord.com/developers/docs/resources/channel#channel-object */
 const channelInfo = z.object({ last_message_id: z.string().nullish() });
 
-type Library = typeof import('@discordjs/rest');
+type Library = typeof Discord;
 
 /** The API of one channel, by Discord's own library. */
 class DiscordApi {

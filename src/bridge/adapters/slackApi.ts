@@ -1,3 +1,4 @@
+import type * as Slack from '@slack/web-api';
 import { z } from 'zod';
 import { ChatError } from '../adapter.ts';
 import { CALL_TIMEOUT_MS, connectionFault, retryAfterMs } from '../http.ts';
@@ -72,7 +73,7 @@ const page = z.object({
 
 const lacking = z.object({ needed: z.string().optional().catch(undefined) });
 
-type Library = typeof import('@slack/web-api');
+type Library = typeof Slack;
 
 /** The API of one channel, by Slack's own client. */
 export class SlackApi {
