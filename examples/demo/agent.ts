@@ -38,7 +38,7 @@ const abstain = place.onProposal(async () => {
 });
 await agent.work(
   room,
-  async ({ task_id: taskId, title, input: given, token }) => {
+  async ({ taskId, title, input: given, token }) => {
     await channel.ask({ ask: `begin ${taskId} ${token}`, kind: 'begin', taskId, token });
     const found = await study(input.parse(given).path, files);
     // A process that was stopped goes on in here as if nothing had happened: its lock and its lease may be over, and only the store can check that.

@@ -71,12 +71,12 @@ async function sendAnyway(client: Client, room: string, from: string, epoch: num
 async function announce(agent: Agent, room: string, { taskId, label, path }: InputFile): Promise<void> {
   try {
     await agent.announce(room, {
-      task_id: taskId,
+      taskId,
       title: label,
       input: { path },
-      lease_seconds: LEASE_SECONDS,
-      claim_seconds: 20,
-      linger_seconds: 1,
+      leaseSeconds: LEASE_SECONDS,
+      claimSeconds: 20,
+      lingerSeconds: 1,
     });
   } catch (error) {
     // An earlier coordinator has announced it, and the board does not have it yet.

@@ -2,7 +2,6 @@ import type { Client } from '@temporalio/client';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import type { LogEvent } from '../envelope/calls.ts';
 import type { Envelope } from '../envelope/envelope.ts';
-import type { Json } from '../envelope/fields.ts';
 import { roomMessages, type BoardRow } from '../envelope/room.ts';
 import { taskMessages } from '../envelope/task.ts';
 import { SynodError } from '../envelope/refusal.ts';
@@ -13,10 +12,11 @@ import { boardRows, type BoardQuery } from './messages/board.ts';
 import { checked, compose, keyFor } from './messages/compose.ts';
 import { checkWorkOptions, type Handler, type WorkOptions } from './tasks/handler.ts';
 import { SharedConnection } from './connection/sharedConnection.ts';
-import { known, needed, type Keys } from './messages/options.ts';
+import { known, needed, type Keys } from '../envelope/options.ts';
 import { outcomeOf, taskEnding } from './messages/outcome.ts';
 import { Room } from './room.ts';
 import { roomTarget, taskTarget } from '../envelope/targets.ts';
+import { announcementOf, TASK_KEYS, type TaskOptions } from '../envelope/taskOptions.ts';
 import { work } from './tasks/work.ts';
 
 /** Options of an {@link Agent}. */
@@ -25,31 +25,6 @@ export interface AgentOptions {
   readonly taskQueue?: string;
   /** Told about each call that has to be repeated: a lost connection, a workflow that hands over. Such calls never fail. */
   readonly onRetry?: OnRetry;
-}
-
-/** A task to announce. Durations in seconds. */
-export interface TaskOptions {
-  /** 1 to 200 UTF-16 units, unique in the room. */
-  readonly task_id: string;
-  readonly title: string;
-  /** What a worker needs to do it; JSON, within the 16 KiB of an envelope. */
-  readonly input?: Json;
-  /** After so long without a claim it is announced again; default 60. */
-  readonly claim_seconds?: number;
-  /** How long a worker holds it without renewing; default 300. */
-  readonly lease_seconds?: number;
-  /** Default 3. */
-  readonly max_attempts?: number;
-  /** 1 (most urgent) to 5; default 3. */
-  readonly priority?: number;
-  /** What a worker must be able to do. */
-  readonly capabilities?: readonly string[];
-  /** RFC 3339; unclaimed at this time it fails. */
-  readonly expires_at?: string;
-  /** Default: derived from `task_id`, so that announcing the same task again is no second announcement. */
-  readonly idempotency_key?: string;
-  /** Seconds for which the task answers after it has ended; default 60. */
-  readonly linger_seconds?: number;
 }
 
 /** Who an agent says that it is. */
@@ -72,26 +47,13 @@ export interface ListenOptions {
 
 /** A task that was announced. */
 export interface Announced {
-  readonly task_id: string;
+  readonly taskId: string;
   readonly replies: readonly Envelope[];
   /** Resolves to the task's last envelope: `task.completed`, `task.failed` or `task.cancelled`. */
   readonly outcome: (signal?: AbortSignal) => Promise<Envelope>;
 }
 
 const AGENT_KEYS: Keys<AgentOptions> = { taskQueue: true, onRetry: true };
-const TASK_KEYS: Keys<TaskOptions> = {
-  task_id: true,
-  title: true,
-  input: true,
-  claim_seconds: true,
-  lease_seconds: true,
-  max_attempts: true,
-  priority: true,
-  capabilities: true,
-  expires_at: true,
-  idempotency_key: true,
-  linger_seconds: true,
-};
 const INTRODUCTION_KEYS: Keys<Introduction> = { kind: true, purpose: true, capabilities: true };
 const LISTEN_KEYS: Keys<ListenOptions> = { after: true, onGap: true };
 const BOARD_KEYS: Keys<BoardQuery> = { kind: true, status: true };
@@ -119,12 +81,8 @@ export class Agent {
    */
   async announce(room: string, task: TaskOptions): Promise<Announced> {
     known('task', task, TASK_KEYS);
-    const { linger_seconds: linger, idempotency_key: key = keyFor('announce', task.task_id), ...fields } = task;
-    const message = compose(taskMessages['task.announce'], this.id, {
-      type: 'task.announce',
-      ...fields,
-      idempotency_key: key,
-    });
+    const { lingerSeconds: linger, idempotencyKey = keyFor('announce', task.taskId) } = task;
+    const message = compose(taskMessages['task.announce'], this.id, announcementOf({ ...task, idempotencyKey }));
     const target = taskTarget(
       checked('room', room),
       message.task_id,
@@ -132,7 +90,7 @@ export class Agent {
     );
     const replies = accepted(await this.#connection.send(target, message), `task ${message.task_id}`);
     return {
-      task_id: message.task_id,
+      taskId: message.task_id,
       replies,
       outcome: (signal) => outcomeOf(this.#connection, this.id, taskEnding(room, message.task_id), signal),
     };

@@ -2,7 +2,7 @@ import { Client, Connection } from '@temporalio/client';
 import { RECONNECT, resolveServer } from '../dev/connect.ts';
 import { SharedConnection } from './connection/sharedConnection.ts';
 import type { HubAddress } from './transport/hubTransport.ts';
-import { known, type Keys } from './messages/options.ts';
+import { known, type Keys } from '../envelope/options.ts';
 
 const DEFAULT_ADDRESS = '127.0.0.1:7233';
 

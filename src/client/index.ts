@@ -1,12 +1,5 @@
 /** The agents' side of Synod: everything that an agent in TypeScript needs, beside a Temporal server. */
-export {
-  Agent,
-  type AgentOptions,
-  type Announced,
-  type Introduction,
-  type ListenOptions,
-  type TaskOptions,
-} from './agent.ts';
+export { Agent, type AgentOptions, type Announced, type Introduction, type ListenOptions } from './agent.ts';
 export type { BarrierOptions, BarrierResult } from './barriers/barrier.ts';
 export { Rounds, type RoundResult, type RoundsOptions } from './barriers/rounds.ts';
 export type { BoardQuery } from './messages/board.ts';
@@ -16,6 +9,7 @@ export { connect, disconnect, type ConnectOptions } from './connect.ts';
 export type { CoordinateOptions, Directive, DirectiveOptions, Leadership } from './elections/coordinate.ts';
 export type { DecisionResult, ProposalOptions, Tally } from './decisions/decide.ts';
 export { checkToken } from './leases/fence.ts';
+export type { TaskOptions } from '../envelope/taskOptions.ts';
 export { TaskFailure, type Handler, type Work, type WorkOptions, type WorkReport } from './tasks/handler.ts';
 export { LeaseLost } from './leases/lease.ts';
 export type { ConfiguredLocks, LockConfig } from './locks/configure.ts';

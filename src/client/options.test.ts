@@ -2,7 +2,7 @@ import { Client, Connection } from '@temporalio/client';
 import { expect, it } from 'vitest';
 import { Agent } from './agent.ts';
 import { connect } from './connect.ts';
-import { known, needed } from './messages/options.ts';
+import { known, needed } from '../envelope/options.ts';
 
 const KEYS = { lease_seconds: true, title: true } as const;
 const check = (options: object) => () => known('task', options as { lease_seconds?: number; title?: string }, KEYS);
@@ -31,7 +31,7 @@ it('is asked wherever options are taken, before anything is sent', async () => {
   const calls: (() => unknown)[] = [
     () => new Agent(client, 'ann', odd),
     () => connect(odd),
-    () => agent.announce('lab', { ...odd, task_id: 't', title: 'x' }),
+    () => agent.announce('lab', { ...odd, taskId: 't', title: 'x' }),
     () => agent.join('lab', { ...odd, kind: 'k', purpose: 'p' }),
     () => agent.listen('lab', nothing, odd),
     () => agent.board('lab', odd),

@@ -12,7 +12,7 @@ import {
   type Leadership,
 } from './elections/coordinate.ts';
 import type { SharedConnection } from './connection/sharedConnection.ts';
-import { known, needed } from './messages/options.ts';
+import { known, needed } from '../envelope/options.ts';
 import { configureLocks, LOCK_CONFIG_KEYS, type ConfiguredLocks, type LockConfig } from './locks/configure.ts';
 import { lock, LOCK_KEYS, type Lock, type LockOptions } from './locks/lock.ts';
 import { SynodError } from '../envelope/refusal.ts';

@@ -37,13 +37,15 @@ export function isRefusalCode(value: unknown): value is RefusalCode {
   return REFUSAL_CODES.some((code) => code === value);
 }
 
-/** A refusal thrown on the client's side. `code` is the wire's code; `message` the sentence. */
+/** A refusal thrown on the client's side. `code` is the wire's code, `reason` the sentence; `message` has both. */
 export class SynodError extends Error {
   override readonly name = 'SynodError';
   readonly code: RefusalCode;
+  readonly reason: string;
   constructor(code: RefusalCode, reason: string, options?: ErrorOptions) {
     super(`${code}: ${reason}`, options);
     this.code = code;
+    this.reason = reason;
   }
 }
 

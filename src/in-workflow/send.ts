@@ -4,7 +4,8 @@ import type { SynodActivities } from '../envelope/activities.ts';
 import type { Target } from '../envelope/address.ts';
 import { isRefusal, readMessage, type Base, type Envelope } from '../envelope/envelope.ts';
 import { roomName } from '../envelope/fields.ts';
-import { refusal } from '../envelope/refusal.ts';
+import { refusal, SynodError } from '../envelope/refusal.ts';
+import { known, type Keys } from '../envelope/options.ts';
 import { refused } from './errors.ts';
 import { inbox } from './inbox.ts';
 import type { Speaker } from './speaker.ts';
@@ -34,6 +35,18 @@ export function checkedRoom(room: string): string {
   const parsed = roomName.safeParse(room);
   if (parsed.success) return parsed.data;
   throw refused(refusal('invalid_envelope', `room ${parsed.error.issues[0]?.message ?? 'is malformed'}`));
+}
+
+/**
+ * Options as a caller without types may give them.
+ * @throws ApplicationFailure `invalid_envelope` naming a key that is none.
+ */
+export function checkKeys<Options extends object>(name: string, options: Options, keys: Keys<Options>): void {
+  try {
+    known(name, options, keys);
+  } catch (error) {
+    throw error instanceof SynodError ? refused(refusal(error.code, error.reason)) : error;
+  }
 }
 
 /** The configuration of something that answers for so many seconds after its end; undefined for the default. */

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { sha256Hex } from '../envelope/canonical.ts';
-import type { TaskOptions } from '../client/agent.ts';
+import { announcementOf, TASK_KEYS, type TaskOptions } from '../envelope/taskOptions.ts';
 import { taskTarget } from '../envelope/targets.ts';
 import { json } from '../envelope/fields.ts';
 import { taskMessages } from '../envelope/task.ts';
 import { open, type Opened } from './opening.ts';
-import { checkedRoom, compose, lingering } from './send.ts';
+import { checkedRoom, checkKeys, compose, lingering } from './send.ts';
 import { speakerOf, type SpeakerOptions } from './speaker.ts';
 
 const about = { task_id: z.string(), attempt: z.number().optional(), holder: z.string().optional() };
@@ -30,18 +30,18 @@ const taskOutcome = z.discriminatedUnion('type', [
 /** How a task ended: `task.completed`, `task.failed` or `task.cancelled`, as the wire has it. */
 export type TaskOutcome = z.infer<typeof taskOutcome>;
 
-export type { TaskOptions } from '../client/agent.ts';
+export type { TaskOptions } from '../envelope/taskOptions.ts';
 
 /** A task that was announced. */
 export interface AnnouncedTask extends Opened<TaskOutcome> {
-  readonly task_id: string;
+  readonly taskId: string;
 }
 
 /**
  * Announces a task to a room, for an agent to do. Durations are in seconds.
  * @throws ApplicationFailure `invalid_envelope` naming the field; `idempotency_conflict` where the task was announced differently.
  * @example
- * const task = await announceTask('lab', { task_id: 'count-1', title: 'Count the files' });
+ * const task = await announceTask('lab', { taskId: 'count-1', title: 'Count the files' });
  * const outcome = await task.outcome();
  * if (outcome.type !== 'task.completed') throw ApplicationFailure.create({ message: outcome.type });
  */
@@ -51,17 +51,10 @@ export async function announceTask(
   options: SpeakerOptions = {},
 ): Promise<AnnouncedTask> {
   const speaker = speakerOf(options);
-  const {
-    linger_seconds: linger,
-    idempotency_key: key = `announce-${sha256Hex(String(task.task_id))}`,
-    ...fields
-  } = task;
-  const message = compose(taskMessages['task.announce'], speaker, {
-    type: 'task.announce',
-    ...fields,
-    idempotency_key: key,
-  });
-  const target = taskTarget(checkedRoom(room), message.task_id, lingering(linger));
+  checkKeys('task', task, TASK_KEYS);
+  const { lingerSeconds, idempotencyKey = `announce-${sha256Hex(String(task.taskId))}` } = task;
+  const message = compose(taskMessages['task.announce'], speaker, announcementOf({ ...task, idempotencyKey }));
+  const target = taskTarget(checkedRoom(room), message.task_id, lingering(lingerSeconds));
   const opened = await open(speaker, target, [message], (envelope) => taskOutcome.safeParse(envelope).data);
-  return { task_id: message.task_id, ...opened };
+  return { taskId: message.task_id, ...opened };
 }

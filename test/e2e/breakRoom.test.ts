@@ -23,7 +23,7 @@ describe('a break room', () => {
     });
     expect(await ann.shouldYield(room, 't-1', 60)).toEqual({ yield: false });
     expect(await bo.shouldYield(room, 't-12', 60)).toEqual({ yield: false });
-    await ann.announce(room, { task_id: 't-3', title: 'to do' });
+    await ann.announce(room, { taskId: 't-3', title: 'to do' });
     await Wire.task(stack.client, room, 't-3').ask(say('task.claim', 'ann', { task_id: 't-3' }));
     await expect.poll(async () => await bo.shouldYield(room, 't-3', 60)).toMatchObject({ yield: true, to: 'ann' });
     for (const bad of [0, -1, Number.NaN])
@@ -33,7 +33,7 @@ describe('a break room', () => {
   it('loses the race that a lease wins: two who ask at once are both told to go on, two who claim at once are not', async () => {
     const room = 'race';
     const crew = [new Agent(stack.client, 'ann'), new Agent(stack.client, 'bo')];
-    await crew[0]?.announce(room, { task_id: 't-1', title: 'to do' });
+    await crew[0]?.announce(room, { taskId: 't-1', title: 'to do' });
     // The check of the article: look, and where it is quiet, say so and begin.
     const hints = await Promise.all(crew.map((agent) => agent.shouldYield(room, 't-1', 5)));
     expect(hints).toEqual([{ yield: false }, { yield: false }]);

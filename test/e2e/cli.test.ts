@@ -115,7 +115,7 @@ describe('the command line', () => {
     await late.stop('SIGTERM');
     expect(late.stderr).toBe('');
 
-    const announced = await new Agent(client, 'agent-1').announce('cli', { task_id: 't-1', title: 'Look around' });
+    const announced = await new Agent(client, 'agent-1').announce('cli', { taskId: 't-1', title: 'Look around' });
     expect(announced.replies[0]).toMatchObject({ type: 'task.accepted' });
     await expect.poll(async () => (await new Agent(client, 'agent-1').board('cli')).length).toBe(1);
     const board = new Synod(['board', 'cli', '--json'], env);

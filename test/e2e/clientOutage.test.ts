@@ -38,7 +38,7 @@ it('goes on after the server was down: a worker works, a listener hears everythi
   const stop = new AbortController();
   const work = new Agent(client, 'worker').work(room, async () => 'done', {
     signal: stop.signal,
-    onReport: ({ kind, task_id: taskId }) => reports.push(`${kind} ${taskId}`),
+    onReport: ({ kind, taskId }) => reports.push(`${kind} ${taskId}`),
   });
   stops.unshift(async () => {
     stopListening();
@@ -52,14 +52,14 @@ it('goes on after the server was down: a worker works, a listener hears everythi
     await Promise.all(batch.map(async (text) => await producer.post(room, text)));
   };
   await post();
-  await producer.announce(room, { task_id: 'before', title: 'before' });
+  await producer.announce(room, { taskId: 'before', title: 'before' });
   await expect.poll(() => reports).toEqual(['started before', 'completed before']);
 
   await server.kill();
   const meanwhile = post();
   server = await startDevServer({ dbFilename, port: Number(server.address.split(':')[1]), log: () => undefined });
   await meanwhile;
-  await producer.announce(room, { task_id: 'after', title: 'after' });
+  await producer.announce(room, { taskId: 'after', title: 'after' });
   await expect.poll(() => reports.slice(2)).toEqual(['started after', 'completed after']);
 
   const posted = () =>

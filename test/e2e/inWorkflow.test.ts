@@ -16,7 +16,7 @@ function produce(workflowId: string, room: string, taskId: string) {
   return stack.client.workflow.start<typeof producer>('producer', {
     workflowId,
     taskQueue: 'synod',
-    args: [room, { task_id: taskId, title: 'Count', input: { n: 2 }, linger_seconds: 1 }],
+    args: [room, { taskId, title: 'Count', input: { n: 2 }, lingerSeconds: 1 }],
   });
 }
 

@@ -65,7 +65,7 @@ describe.skipIf(noBrowser)('the page of a room', () => {
 
   it('shows what is open: tasks, votes and barriers', async () => {
     const ann = new Agent(stack.client, 'ann');
-    await ann.announce(ROOM, { task_id: 'sort', title: 'Sort', priority: 2 });
+    await ann.announce(ROOM, { taskId: 'sort', title: 'Sort', priority: 2 });
     const stop = new AbortController();
     const { signal } = stop;
     const waits = [

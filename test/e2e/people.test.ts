@@ -157,7 +157,7 @@ describe('people in the chat', () => {
   it('look at tasks, locks and who is there, and take and end what is stuck', async () => {
     await bridge();
     const producer = new Agent(stack.client, 'producer');
-    await producer.announce(room, { task_id: 't-9', title: 'to do', priority: 1 });
+    await producer.announce(room, { taskId: 't-9', title: 'to do', priority: 1 });
     await producer.join(room, { kind: 'worker', purpose: '<@U1> sorting' });
     const locks = Wire.locks(stack.client, room);
     const request = { resources: ['report'], lock_type: 'write', lease_seconds: 300 };
@@ -189,7 +189,7 @@ describe('people in the chat', () => {
     const finished = new Promise<void>((resolve) => (finish = resolve));
     const working = agent.work(
       room,
-      async ({ task_id: id, signal }) => {
+      async ({ taskId: id, signal }) => {
         if (id === 'long') await finished;
         if (id === 'endless')
           await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
@@ -201,8 +201,8 @@ describe('people in the chat', () => {
       finish();
       await working;
     });
-    const seen = () => reports.map(({ kind, task_id: id }) => `${kind} ${id}`);
-    const announce = (id: string) => agent.announce(room, { task_id: id, title: id });
+    const seen = () => reports.map(({ kind, taskId: id }) => `${kind} ${id}`);
+    const announce = (id: string) => agent.announce(room, { taskId: id, title: id });
     await announce('long');
     await expect.poll(seen).toEqual(['started long']);
     expect(await ask('!pause for lunch')).toContain('The room is paused');
@@ -214,7 +214,7 @@ describe('people in the chat', () => {
     const second = new AbortController();
     const other = new Agent(stack.client, 'other').work(
       room,
-      async () => void reports.push({ kind: 'started', task_id: 'by other', token: 0 }),
+      async () => void reports.push({ kind: 'started', taskId: 'by other', token: 0 }),
       {
         signal: second.signal,
         claimJitterSeconds: 0,

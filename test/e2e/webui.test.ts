@@ -22,7 +22,7 @@ describe.skipIf(noBrowser)('the Web UI', () => {
     folder = await mkdtemp(path.join(tmpdir(), 'synod-webui-'));
     stack = await startStack({ server: { ui: true } });
     const producer = new Agent(stack.client, 'producer');
-    await producer.announce(ROOM, { task_id: TASK, title: 'Write the release notes', lease_seconds: 600 });
+    await producer.announce(ROOM, { taskId: TASK, title: 'Write the release notes', leaseSeconds: 600 });
     const claim = say('task.claim', 'agent-7', { task_id: TASK });
     await Wire.task(stack.client, ROOM, TASK).ask(claim);
     browser = await startBrowser({ width: 1400, height: 1400 });

@@ -50,7 +50,7 @@ describe('a task announced by a workflow', () => {
       taskQueue: 'synod',
       args: [
         'in',
-        { task_id: 'in vain', title: 't', expires_at: new Date((await env.currentTimeMs()) + 300_000).toISOString() },
+        { taskId: 'in vain', title: 't', expiresAt: new Date((await env.currentTimeMs()) + 300_000).toISOString() },
       ],
     });
     // Time passes while the result is awaited.
@@ -61,7 +61,7 @@ describe('a task announced by a workflow', () => {
     const handle = await env.client.workflow.start<typeof deaf>('deaf', {
       workflowId: 'deaf',
       taskQueue: 'synod',
-      args: ['in', { task_id: 'unheard', title: 't' }],
+      args: ['in', { taskId: 'unheard', title: 't' }],
     });
     await doTask(Wire.task(env.client, 'in', 'unheard'), 'unheard', [1]);
     expect(await handle.result()).toMatchObject({ type: 'task.completed', holder: 'w', result: [1] });
@@ -71,7 +71,7 @@ describe('a task announced by a workflow', () => {
     const handle = await env.client.workflow.start<typeof hurried>('hurried', {
       workflowId: 'hurried',
       taskQueue: 'synod',
-      args: ['in', { task_id: 'ended', title: 't', linger_seconds: 1 }],
+      args: ['in', { taskId: 'ended', title: 't', lingerSeconds: 1 }],
     });
     await doTask(Wire.task(env.client, 'in', 'ended'), 'ended', 'kept');
     expect(await handle.result()).toMatchObject({ type: 'task.completed', result: 'kept' });
@@ -83,7 +83,7 @@ describe('a task announced by a workflow', () => {
     const started = env.client.workflow.execute<typeof producer>('producer', {
       workflowId: 'late',
       taskQueue: 'synod',
-      args: ['in', { task_id: 'taken', title: 'ours' }],
+      args: ['in', { taskId: 'taken', title: 'ours' }],
     });
     const failure = await failing(started);
     expect(failure.type).toBe('idempotency_conflict');
@@ -91,8 +91,8 @@ describe('a task announced by a workflow', () => {
   });
 
   it.each([
-    ['a bad field', 'in', { task_id: 'bad', title: 't', priority: 7 }, /priority/],
-    ['a bad room', 'no room', { task_id: 'bad', title: 't' }, /room/],
+    ['a bad field', 'in', { taskId: 'bad', title: 't', priority: 7 }, /priority/],
+    ['a bad room', 'no room', { taskId: 'bad', title: 't' }, /room/],
   ])('with %s fails before it is sent, and names it', async (_name, room, task, named) => {
     const started = env.client.workflow.execute<typeof producer>('producer', {
       workflowId: `bad ${room}`,

@@ -139,7 +139,7 @@ describe('docs/getting-started.md', { timeout: 15 * MINUTES }, () => {
     const stop = new AbortController();
     const fails = () => Promise.reject(new TaskFailure('too hard', { retry: false }));
     const working = agent.work('office', fails, { signal: stop.signal });
-    await agent.announce('office', { task_id: 't-1', title: 'Too hard' });
+    await agent.announce('office', { taskId: 't-1', title: 'Too hard' });
     await service.says(/needs attention/);
     expect(await service.says(/reason/)).toContain('too hard');
     stop.abort();

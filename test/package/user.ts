@@ -10,7 +10,7 @@ export async function greet(name: string): Promise<string> {
 
 export async function delegate(room: string): Promise<TaskOutcome['type']> {
   return await withLock(['report'], { room, type: 'exclusive' }, async ({ tokens }) => {
-    const task = await announceTask(room, { task_id: 'delegated', title: 'Count', input: tokens.report, linger_seconds: 1 });
+    const task = await announceTask(room, { taskId: 'delegated', title: 'Count', input: tokens.report, lingerSeconds: 1 });
     const outcome = await task.outcome();
     return outcome.type;
   });
@@ -69,7 +69,7 @@ async function main(): Promise<void> {
       const room = how.replaceAll(' ', '-');
       const agent = new Agent(agents, 'worker-1');
       const working = agent.work(room, async ({ token }) => checkToken(undefined, token), { signal: stop.signal });
-      const task = await agent.announce(room, { task_id: 't-1', title: 'Count', linger_seconds: 1 });
+      const task = await agent.announce(room, { taskId: 't-1', title: 'Count', lingerSeconds: 1 });
       const outcome = await task.outcome();
       const delegated = how === 'ready' ? null : await client.workflow.execute('delegate', { workflowId: 'delegate ' + how, taskQueue: 'synod', args: [room] });
       stop.abort();

@@ -26,8 +26,6 @@ const MAY_IMPORT: { readonly [part: string]: readonly string[] } = {
 };
 /** Single imports beside the table. */
 const ALSO = new Set([
-  // A type alone: the options of a task are the same in both APIs.
-  'src/in-workflow/task.ts -> src/client/agent.ts',
   // Settings of zod in the sandbox, before any schema is made.
   'src/in-workflow/index.ts -> workflows/preload.ts',
 ]);

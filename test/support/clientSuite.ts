@@ -89,7 +89,7 @@ export function describeClient(name: string, open: (stack: Stack) => Promise<Way
 
     it('announces once what is announced twice, at once, one after the other, or when it is over', async () => {
       const producer = new Agent(client, 'producer');
-      const task = { task_id: 'once', title: 'once only', linger_seconds: 1 };
+      const task = { taskId: 'once', title: 'once only', lingerSeconds: 1 };
       const [first, second] = await Promise.all([producer.announce('twice', task), producer.announce('twice', task)]);
       expect(second.replies[0]).toMatchObject({ type: 'task.accepted', attempt: 1 });
       await producer.announce('twice', task);
@@ -113,10 +113,10 @@ export function describeClient(name: string, open: (stack: Stack) => Promise<Way
       room: string,
       handler: Handler,
       options: WorkOptions = {},
-      task: { lease_seconds?: number; max_attempts?: number; input?: Json } = {},
+      task: { leaseSeconds?: number; maxAttempts?: number; input?: Json } = {},
     ) {
       const producer = await agentOf('producer');
-      const { outcome } = await producer.announce(room, { task_id: 't', title: 'to do', ...task });
+      const { outcome } = await producer.announce(room, { taskId: 't', title: 'to do', ...task });
       const worker = working(await agentOf('worker'), room, handler, options);
       return { producer, outcome, ...worker };
     }
@@ -134,7 +134,7 @@ export function describeClient(name: string, open: (stack: Stack) => Promise<Way
       );
       expect(await told.promise).toEqual({
         room: 'told',
-        task_id: 't',
+        taskId: 't',
         title: 'to do',
         input: { path: 'a b' },
         token: 1,
@@ -222,7 +222,7 @@ export function describeClient(name: string, open: (stack: Stack) => Promise<Way
       const { client: own, cut } = await way.connect();
       const producer = await agentOf('producer');
       // So short a lease may be lost before, on a slow machine: then it is the next attempt that is cut off.
-      const task = { task_id: 't', title: 'to do', lease_seconds: 2, max_attempts: 100 };
+      const task = { taskId: 't', title: 'to do', leaseSeconds: 2, maxAttempts: 100 };
       const { outcome } = await producer.announce('lost', task);
       const { reports } = working(new Agent(own, 'cut-off'), 'lost', async ({ token, signal }) => {
         held.push({ token, signal });
@@ -245,13 +245,13 @@ export function describeClient(name: string, open: (stack: Stack) => Promise<Way
     const room = 'twelve';
     const producer = await agentOf('producer');
     const agents = await Promise.all(Array.from({ length: 12 }, (_, i) => agentOf(`agent-${i}`)));
-    for (const agent of agents) working(agent, room, async ({ task_id }) => task_id);
+    for (const agent of agents) working(agent, room, async ({ taskId }) => taskId);
     const tasks = await Promise.all(
-      Array.from({ length: 36 }, (_, i) => producer.announce(room, { task_id: `t-${i}`, title: 'one of many' })),
+      Array.from({ length: 36 }, (_, i) => producer.announce(room, { taskId: `t-${i}`, title: 'one of many' })),
     );
     const outcomes = await Promise.all(tasks.map(async ({ outcome }) => await outcome()));
     expect(outcomes.map(({ type, result }) => ({ type, result }))).toEqual(
-      tasks.map(({ task_id }) => ({ type: 'task.completed', result: task_id })),
+      tasks.map(({ taskId }) => ({ type: 'task.completed', result: taskId })),
     );
   });
 }

@@ -5,7 +5,7 @@ import { announceTask, decide, openBarrier, withLock, withPermit } from '../../s
 export async function day(room: string, runs = 2): Promise<string[]> {
   const about = { room, leaseSeconds: 4, waitSeconds: 5 };
   return await withLock(['report', 'index'], { ...about, type: 'exclusive' }, async ({ tokens }) => {
-    const task = await announceTask(room, { task_id: `task-${runs}`, title: 'a day', input: tokens.report });
+    const task = await announceTask(room, { taskId: `task-${runs}`, title: 'a day', input: tokens.report });
     const outcome = await task.outcome();
     if (runs > 1) return await wf.continueAsNew<typeof day>(room, runs - 1);
     const phase = await openBarrier(room, 'phase', { roster: ['ann', 'bob'], timeoutSeconds: 60, fallback: 'fail' });

@@ -27,7 +27,7 @@ export async function hurried(room: string, task: TaskOptions, run = 1): Promise
 
 /** Announces a task of the same name in two rooms. */
 export async function twice(one: string, other: string, taskId: string): Promise<TaskOutcome[]> {
-  const task = { task_id: taskId, title: taskId };
+  const task = { taskId, title: taskId };
   const announced = [await announceTask(one, task), await announceTask(other, task)];
   return await Promise.all(announced.map(({ outcome }) => outcome()));
 }

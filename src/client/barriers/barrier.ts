@@ -7,7 +7,7 @@ import type { SharedConnection } from '../connection/sharedConnection.ts';
 import { accepted, asError } from '../messages/answers.ts';
 import { compose } from '../messages/compose.ts';
 import { lingering, sendOpening } from '../messages/opening.ts';
-import type { Keys } from '../messages/options.ts';
+import type { Keys } from '../../envelope/options.ts';
 import { askItself, barrierEnding, outcomeOf } from '../messages/outcome.ts';
 import { backoff, pause } from '../timing/timing.ts';
 

@@ -2,7 +2,7 @@ import { whole } from '../../envelope/fields.ts';
 import { explain, parseErrors, SynodError } from '../../envelope/refusal.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
 import { boardRows } from '../messages/board.ts';
-import type { Keys } from '../messages/options.ts';
+import type { Keys } from '../../envelope/options.ts';
 import { BARRIER_KEYS, Meeting, type BarrierOptions, type BarrierResult } from './barrier.ts';
 
 /** Options of `room.rounds`: those of each round's barrier, and where to begin. */

@@ -8,7 +8,7 @@ import { accepted } from '../messages/answers.ts';
 import { compose, keyFor } from '../messages/compose.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
 import { lingering, sendOpening } from '../messages/opening.ts';
-import type { Keys } from '../messages/options.ts';
+import type { Keys } from '../../envelope/options.ts';
 import { askItself, outcomeOf, proposalEnding } from '../messages/outcome.ts';
 import { proposalTarget } from '../../envelope/targets.ts';
 

@@ -8,7 +8,7 @@ import { isolated } from '../isolated.ts';
 import { accepted } from '../messages/answers.ts';
 import { compose } from '../messages/compose.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
-import type { Keys } from '../messages/options.ts';
+import type { Keys } from '../../envelope/options.ts';
 import { proposalTarget, roomTarget } from '../../envelope/targets.ts';
 
 /** A question that this agent may vote on. */

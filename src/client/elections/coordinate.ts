@@ -8,7 +8,7 @@ import { compose } from '../messages/compose.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
 import { Lease, LeaseLost } from '../leases/lease.ts';
 import { termOf } from '../leases/term.ts';
-import type { Keys } from '../messages/options.ts';
+import type { Keys } from '../../envelope/options.ts';
 import type { Reader } from '../connection/reader.ts';
 import { coordinatorTarget } from '../../envelope/targets.ts';
 import { jittered, parting, pause, until } from '../timing/timing.ts';

@@ -6,7 +6,7 @@ import { lockManagerId } from '../../envelope/shards.ts';
 import { accepted } from '../messages/answers.ts';
 import { compose } from '../messages/compose.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
-import type { Keys } from '../messages/options.ts';
+import type { Keys } from '../../envelope/options.ts';
 import { locksTarget } from '../../envelope/targets.ts';
 import { forgetLocks } from './shards.ts';
 

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { MAX_LOCK_RETRIES, MAX_RESOURCES, type LockType } from '../../envelope/lock.ts';
 import { SynodError } from '../../envelope/refusal.ts';
 import type { LockConnection } from './connection.ts';
-import type { Keys } from '../messages/options.ts';
+import type { Keys } from '../../envelope/options.ts';
 import { jittered, pause, unlessAborted } from '../timing/timing.ts';
 import { Hold, type Place, type Wanted } from './hold.ts';
 import { request, stronger, type RequestOptions } from './request.ts';

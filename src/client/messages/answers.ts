@@ -23,6 +23,11 @@ export function asError(envelope: Envelope, about?: string): SynodError {
   return new SynodError(code, about === undefined ? reason : `${about}: ${reason}`);
 }
 
+/** The code and reason of a refusal. */
+export function refusalOf(envelope: Envelope | undefined): z.infer<typeof errorEnvelope> {
+  return errorEnvelope.parse(envelope);
+}
+
 /** Whether a reply is a refusal with one of some codes. */
 export function isRefusedWith(envelope: Envelope | undefined, ...codes: readonly RefusalCode[]): boolean {
   const refused = errorEnvelope.safeParse(envelope);

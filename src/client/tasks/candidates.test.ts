@@ -23,7 +23,7 @@ const row = (id: string, fields: { [field: string]: Json } = {}) => ({
 });
 const takeAll = (candidates: Candidates): string[] => {
   const ids: string[] = [];
-  for (let one = candidates.take(); one; one = candidates.take()) ids.push(one.task_id);
+  for (let one = candidates.take(); one; one = candidates.take()) ids.push(one.taskId);
   return ids;
 };
 
@@ -63,7 +63,7 @@ it('keeps a task of which one agent alone was told that it is closed', () => {
   const candidates = new Candidates([]);
   note(candidates, 'task.announce', 't');
   note(candidates, 'task.closed', 't', { to: 'somebody' });
-  expect(candidates.take()?.task_id).toBe('t');
+  expect(candidates.take()?.taskId).toBe('t');
 });
 
 it('tells a taken one that is watched that somebody else has it, and no other', () => {

@@ -7,7 +7,7 @@ import { boardPage } from '../../envelope/room.ts';
 
 /** A task that may be open. */
 export interface Candidate {
-  readonly task_id: string;
+  readonly taskId: string;
   readonly priority: number;
   readonly since: string;
   readonly capabilities: readonly string[];
@@ -47,7 +47,8 @@ export class Candidates {
     if (!announced.success) return;
     // What is announced again, by the primitive, has waited longest.
     const since = envelope.from === SYNOD ? '' : now;
-    this.#add({ ...announced.data, since, announcement: envelope, gone: new AbortController() });
+    const { priority, capabilities } = announced.data;
+    this.#add({ taskId, priority, capabilities, since, announcement: envelope, gone: new AbortController() });
   }
 
   /** Takes notice of the board, page by page; the board is asked for by `view`. */
@@ -61,7 +62,7 @@ export class Candidates {
       for (const row of page.rows) {
         const known = this.#open.get(row.id);
         this.#add({
-          task_id: row.id,
+          taskId: row.id,
           priority: row.priority ?? 3,
           since: row.since,
           capabilities: row.capabilities ?? [],
@@ -77,7 +78,7 @@ export class Candidates {
   take(): Candidate | undefined {
     let best: Candidate | undefined;
     for (const candidate of this.#open.values()) if (!best || before(candidate, best)) best = candidate;
-    if (best) this.#open.delete(best.task_id);
+    if (best) this.#open.delete(best.taskId);
     return best;
   }
 
@@ -89,7 +90,7 @@ export class Candidates {
   drop(taskId: string): void {
     this.#open.get(taskId)?.gone.abort();
     this.#open.delete(taskId);
-    for (const watched of this.#watched) if (watched.task_id === taskId) watched.gone.abort();
+    for (const watched of this.#watched) if (watched.taskId === taskId) watched.gone.abort();
   }
 
   /** While a taken candidate is watched, it learns that somebody else has it. */
@@ -106,12 +107,12 @@ export class Candidates {
 
   #add(candidate: Candidate): void {
     if (candidate.capabilities.some((needed) => !this.#can.has(needed))) return;
-    this.#open.set(candidate.task_id, candidate);
+    this.#open.set(candidate.taskId, candidate);
     this.#changes.emit('added');
   }
 }
 
 function before(a: Candidate, b: Candidate): boolean {
   if (a.priority !== b.priority) return a.priority < b.priority;
-  return a.since === b.since ? a.task_id < b.task_id : a.since < b.since;
+  return a.since === b.since ? a.taskId < b.taskId : a.since < b.since;
 }

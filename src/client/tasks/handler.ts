@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { name, seconds, whole, type Json } from '../../envelope/fields.ts';
-import { explain, parseErrors, SynodError } from '../../envelope/refusal.ts';
-import { known, type Keys } from '../messages/options.ts';
+import { explain, parseErrors, SynodError, type RefusalCode } from '../../envelope/refusal.ts';
+import { known, type Keys } from '../../envelope/options.ts';
 
 /** What a handler is given. */
 export interface Work {
   readonly room: string;
-  readonly task_id: string;
+  readonly taskId: string;
   readonly title: string;
   readonly input: Json | undefined;
   /** The fencing token: hand it to every resource that the work writes to (see `checkToken`). */
@@ -31,10 +31,19 @@ export class TaskFailure extends Error {
   }
 }
 
-/** How an attempt went, for whoever watches a worker. */
+/** How an attempt went, for whoever observes a worker. */
 export type WorkReport =
-  | { readonly kind: 'started' | 'completed' | 'released'; readonly task_id: string; readonly token: number }
-  | { readonly kind: 'failed' | 'lost'; readonly task_id: string; readonly token: number; readonly reason: string };
+  | { readonly kind: 'started' | 'completed' | 'released'; readonly taskId: string; readonly token: number }
+  | { readonly kind: 'failed' | 'lost'; readonly taskId: string; readonly token: number; readonly reason: string }
+  | {
+      /** The task's workflow does not take what it was sent: a claim, or how an attempt ended. */
+      readonly kind: 'refused';
+      readonly taskId: string;
+      /** Undefined where it was the claim. */
+      readonly token: number | undefined;
+      readonly code: RefusalCode;
+      readonly reason: string;
+    };
 
 /** Options of `agent.work`. */
 export interface WorkOptions {
@@ -49,7 +58,7 @@ export interface WorkOptions {
   readonly concurrency?: number;
   /** Longest wait before a claim, in seconds; default 0.25. Forty workers must not all claim at once. */
   readonly claimJitterSeconds?: number;
-  /** A shorter lease than the announced one, in seconds. */
+  /** A shorter lease than the announced one, in seconds; of the two the shorter is used. */
   readonly leaseSeconds?: number;
   readonly onReport?: (report: WorkReport) => void;
 }

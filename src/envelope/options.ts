@@ -1,4 +1,4 @@
-import { SynodError } from '../../envelope/refusal.ts';
+import { SynodError } from './refusal.ts';
 
 /** The keys that some options may have: each key of their type. */
 export type Keys<Options> = { readonly [Key in keyof Options]-?: true };
