@@ -43,8 +43,6 @@ export class Courier {
   readonly #onEnded: () => void;
   readonly #room: string;
   readonly #source: string;
-  /** Taken from the mirror and not yet told. */
-  #untold: LogEvent[] = [];
   #mirroring = false;
   /** Until then the mirror pauses; undefined while it tells the room. */
   #pausesUntil: number | undefined;
@@ -89,11 +87,6 @@ export class Courier {
     return !mirrors && this.#deliveringTo.size === 0 && this.#running.size === 0;
   }
 
-  /** What the next run must tell again. */
-  get untold(): readonly LogEvent[] {
-    return this.#untold;
-  }
-
   /** Waits for the signals under way, but not for ever. */
   async settled(): Promise<void> {
     if (this.#deliveringTo.size > 0) await wf.condition(() => this.#deliveringTo.size === 0, SETTLE_MS);
@@ -120,24 +113,24 @@ export class Courier {
         }
         if (this.wrapping) return;
         this.#lastMirrored = Date.now();
-        this.#untold = this.#sender.mirror.take(this.#source, Date.now());
+        const events = this.#sender.mirror.take(this.#source, Date.now());
         await activities.synodPublish.executeWithOptions({ summary: `tells room ${this.#room}` }, [
-          this.#publication(),
+          this.#publication(events),
         ]);
-        this.#untold = [];
+        this.#sender.mirror.published();
       }
     } finally {
       this.#mirroring = false;
     }
   }
 
-  #publication(): PublishInput {
+  #publication(events: readonly LogEvent[]): PublishInput {
     const { row, result, started } = this.#sender;
     return {
       room: this.#room,
       publication: {
         source: this.#source,
-        events: this.#untold,
+        events: [...events],
         life: started,
         ...(row ? { row } : {}),
         ...(result ? { final: true } : {}),

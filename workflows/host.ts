@@ -53,6 +53,7 @@ export async function runHost<S, M extends Base>(protocol: Protocol<S, M>, rawSt
     snapshot,
     revision,
   });
+  if (!snapshot && revision >= 2 && host.configFault !== undefined) throw failure('over_limit', host.configFault, true);
   const run: Run = { revision, dirty: false, answered: false, draining: false };
   const courier = new Courier(host, start.room, workflowId, () => (run.dirty = true));
   register(host, protocol, run);
@@ -191,8 +192,8 @@ async function leave<S, M extends Base>(
     await courier.settled();
     // No await from here: the snapshot holds all that was handled.
     return await wf.continueAsNew<(start: StartArgs) => Promise<HostResult>>({
-      ...start,
-      state: host.snapshot(courier.untold),
+      room: start.room,
+      state: host.snapshot(),
     });
   }
   if (phase === 'unopened') {

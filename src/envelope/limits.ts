@@ -28,12 +28,16 @@ export const IDENTITIES_A_SENDER = 2;
 /** Workflows remembered by `reply_to`. */
 export const MAX_SUBSCRIBERS = 1_024;
 export const MAX_SUBSCRIBER_BYTES = 128 * KIB;
-/** Bytes of what is still to be signalled to them. All budgets together stay below the 2 MiB that a new run may be given. */
+/** Bytes of what is still to be signalled to them. */
 export const MAX_OUTBOX_BYTES = 192 * KIB;
-/** Bytes of what waits to be told to the room; what is more is told as a digest. */
+/** Bytes of what is still to be published to the room; what is more is published as a digest. */
 export const MAX_MIRROR_BYTES = 192 * KIB;
 /** Bytes of the effects of one name that are to be run: lost locks wait for their rollback in the state, further escalations are only logged. */
 export const MAX_EFFECT_BYTES = 64 * KIB;
+/** Bytes of a workflow's configuration; a start with more fails, a change to more is refused. */
+export const MAX_CONFIG_BYTES = 64 * KIB;
+/** Bytes of all that a run hands to the next one. Temporal takes no argument over 2 MiB, and a run that cannot hand over answers nobody. */
+export const MAX_HANDOVER_BYTES = 1_792 * KIB;
 
 /** A `receive` waits at most this long, in seconds, and returns at most so many events. */
 export const MAX_WAIT_SECONDS = 20;

@@ -3,6 +3,7 @@ import { byName } from './byName.ts';
 import { maxWaits } from './calls.ts';
 import { message } from './envelope.ts';
 import { agentId, key, name, priority, seconds, text, whole } from './fields.ts';
+import { fitsBytes, MAX_CONFIG_BYTES } from './limits.ts';
 import { MAX_SHARDS } from './shards.ts';
 
 export const MAX_RESOURCES = 64;
@@ -52,6 +53,12 @@ export const lockConfig = z.object({
   shards: whole(1, MAX_SHARDS).optional(),
   /** Default 3. */
   max_waits: maxWaits.optional(),
+});
+
+/** The same, within the bytes that a workflow takes. */
+export const boundedLockConfig = lockConfig.refine((config) => fitsBytes(JSON.stringify(config), MAX_CONFIG_BYTES), {
+  path: ['permits'],
+  error: `must leave the configuration at most ${MAX_CONFIG_BYTES} bytes of JSON`,
 });
 
 /** The fencing token of each resource of a grant. */

@@ -5,6 +5,7 @@ import type { Json } from '../envelope/fields.ts';
 import { fitsBytes, MAX_STATE_BYTES } from '../envelope/limits.ts';
 import { refusal } from '../envelope/refusal.ts';
 import type { Context, Decided, Decision, Input, Outgoing, Protocol } from '../protocols/protocol.ts';
+import { withinBudget, type HandOver } from './budget.ts';
 import { Config } from './config.ts';
 import { Effects } from './effects.ts';
 import { Log } from './log.ts';
@@ -65,14 +66,11 @@ export class Core<S, M extends Base> {
     this.revision = revision;
     this.acceptancesLoggedUntil =
       revision < 2 ? Infinity : (snapshot?.acceptances_logged_until ?? snapshot?.log.head ?? 0);
-    this.config = new Config(
-      protocol.config,
-      protocol.opening !== undefined,
-      snapshot?.config ?? config,
-      protocol.fixedConfig,
-    );
+    const { config: keys, fixedConfig: fixed } = protocol;
+    const completes = protocol.opening !== undefined;
+    this.config = new Config({ keys, completes, fixed }, snapshot?.config ?? config, snapshot?.config_ignored);
     this.mirror = new Mirror(protocol.urgent, snapshot?.mirror);
-    this.subscribers = new Subscribers(snapshot?.subscribers);
+    this.subscribers = new Subscribers(snapshot?.subscribers, revision);
     this.log = new Log(this.config.retain, snapshot?.log);
     this.memory = new Memory(snapshot?.memory);
     this.stamp = new Stamp(workflowId);
@@ -168,12 +166,13 @@ export class Core<S, M extends Base> {
     if (this.protocol.kind !== 'room' && (!this.completes || this.opened)) this.mirror.add(event);
   }
 
-  /** All that the next run needs; `untold` is what the mirror has taken and not delivered. */
-  snapshot(untold: readonly LogEvent[]): { [Key in keyof Snapshot<S>]: unknown } {
-    return {
+  /** All that the next run needs. */
+  snapshot(): HandOver<S> {
+    return withinBudget({
       v: SNAPSHOT_VERSION,
       started: this.started,
       config: this.config.values,
+      config_ignored: this.config.ignored,
       opened: this.opened,
       spoiled: this.spoiled,
       final: this.final,
@@ -181,10 +180,10 @@ export class Core<S, M extends Base> {
       acceptances_logged_until: this.revision < 2 ? undefined : this.acceptancesLoggedUntil,
       memory: this.memory.snapshot(),
       subscribers: this.subscribers.snapshot(),
-      mirror: this.mirror.snapshot(untold),
+      mirror: this.mirror.snapshot(),
       ...this.effects.snapshot,
       counters: this.counters,
       state: this.state,
-    };
+    });
   }
 }

@@ -1,13 +1,14 @@
-import type { LogEvent, Opening, ReceiveArgs, Received } from '../envelope/calls.ts';
+import type { Opening, ReceiveArgs, Received } from '../envelope/calls.ts';
 import type { Base, Envelope } from '../envelope/envelope.ts';
 import { formatTimestamp, type Json } from '../envelope/fields.ts';
 import { UNOPENED_SECONDS } from '../envelope/limits.ts';
 import type { BoardRow, Publication } from '../envelope/room.ts';
 import type { Deadline, Protocol } from '../protocols/protocol.ts';
+import type { HandOver } from './budget.ts';
 import { Core, type CoreOptions } from './core.ts';
 import { Messages } from './messages.ts';
 import type { Mirror } from './mirror.ts';
-import type { PendingEffect, Snapshot } from './snapshot.ts';
+import type { PendingEffect } from './snapshot.ts';
 import { fitAll } from './stamp.ts';
 import type { Subscribers } from './subscribers.ts';
 import { Waits, type Wait } from './waits.ts';
@@ -179,9 +180,14 @@ export class Host<S, M extends Base> {
     return `${protocol.details(state)}\nMessages: ${accepted} accepted, ${refused} refused, ${repeated} repeated. Log: ${log.head} entries.`;
   }
 
-  /** All that the next run needs; `untold` is what the mirror has taken and not delivered. */
-  snapshot(untold: readonly LogEvent[] = []): { [Key in keyof Snapshot<S>]: unknown } {
-    return this.#core.snapshot(untold);
+  /** All that the next run needs, within what it may be given. */
+  snapshot(): HandOver<S> {
+    return this.#core.snapshot();
+  }
+
+  /** Why its configuration is not taken, naming the key; undefined where it is. */
+  get configFault(): string | undefined {
+    return this.#core.config.fault;
   }
 
   #closing(): Deadline | null {

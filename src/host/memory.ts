@@ -19,12 +19,17 @@ export interface MemorySnapshot {
   readonly recent: readonly Entry[];
   readonly spared: readonly Entry[];
   readonly pinned: readonly Entry[];
-  readonly senders: readonly (readonly [string, readonly string[]])[];
+  /** Follow from the entries; always empty, for the earlier versions that read it. */
+  readonly senders: readonly unknown[];
 }
 
 /** An identity as a map's key. An agent id holds no space, so no two identities meet. */
 export function identityKey(from: string, key: string): string {
   return `${from} ${key}`;
+}
+
+function senderOf(identity: string): string {
+  return identity.slice(0, identity.indexOf(' '));
 }
 
 /** A pinned identity longer than this, in bytes, is kept as a digest, so that a thousand of the longest fit into a state. */
@@ -56,7 +61,8 @@ export class Memory {
     for (const entry of snapshot.spared) this.#bytes += load(this.#spared, entry);
     for (const [identity, ...rest] of snapshot.pinned)
       this.#pinnedBytes += load(this.#pinned, [pinnedKey(identity), ...rest]);
-    for (const [from, latest] of snapshot.senders) this.#senders.set(from, latest);
+    for (const identity of [...this.#spared.keys(), ...this.#recent.keys()])
+      this.#noteSender(senderOf(identity), identity);
   }
 
   get size(): { identities: number; bytes: number; pinnedBytes: number } {
@@ -92,7 +98,7 @@ export class Memory {
       recent: [...this.#recent].map(store),
       spared: [...this.#spared].map(store),
       pinned: [...this.#pinned].map(store),
-      senders: [...this.#senders],
+      senders: [],
     };
   }
 
@@ -112,7 +118,7 @@ export class Memory {
     const oldest = first(this.#recent);
     const memo = oldest === undefined ? undefined : this.#recent.get(oldest);
     if (oldest === undefined || !memo) return;
-    if (this.#senders.get(oldest.slice(0, oldest.indexOf(' ')))?.includes(oldest)) {
+    if (this.#senders.get(senderOf(oldest))?.includes(oldest)) {
       this.#recent.delete(oldest);
       this.#spared.set(oldest, memo);
     } else this.#drop(this.#recent, oldest);

@@ -91,7 +91,8 @@ export class Messages<S, M extends Base> {
   #decide(heard: Heard<M>): Decision<S> {
     const core = this.#core;
     if (heard.kind === 'message') return core.decide({ kind: 'message', message: heard.message });
-    core.config.merge(heard.message.config);
+    const fault = core.config.merge(heard.message.config);
+    if (fault !== undefined) return { refuse: refusal('over_limit', fault) };
     core.log.retain = core.config.retain;
     return { ...core.decide({ kind: 'config' }), verdict: ['configured'] };
   }

@@ -8,7 +8,7 @@ function event(seq: number, type = 'toy.said', text = ''): LogEvent {
   return { seq, envelope: { type, id: `i${seq}`, from: 'synod', ts: '', text } };
 }
 
-function take(mirror: Mirror): LogEvent[] {
+function take(mirror: Mirror): readonly LogEvent[] {
   return mirror.take('synod:lab:locks', 0);
 }
 
@@ -72,19 +72,41 @@ it('keeps at most 192 KiB, whatever they are', () => {
   expect(digest).toMatchObject({ type: 'synod.digest', counts: { 'toy.rang': 100 - pending.length } });
 });
 
-describe('what was taken and not told', () => {
-  it('is told by the next run, before what came after', () => {
+describe('what was taken and is not published', () => {
+  it('is published by the next run, before what came after', () => {
     const mirror = filled(2);
-    const untold = take(mirror);
+    take(mirror);
     mirror.add(event(3));
-    expect(take(new Mirror(URGENT, mirror.snapshot(untold))).map(({ seq }) => seq)).toEqual([1, 2, 3]);
+    expect(take(new Mirror(URGENT, mirror.snapshot())).map(({ seq }) => seq)).toEqual([1, 2, 3]);
   });
 
-  it('joins a digest that reaches from the first to the last', () => {
+  it('is published no more once it is published', () => {
+    const mirror = filled(2);
+    take(mirror);
+    mirror.published();
+    mirror.add(event(3));
+    expect(take(new Mirror(URGENT, mirror.snapshot())).map(({ seq }) => seq)).toEqual([3]);
+  });
+
+  it('takes of the same 192 KiB as what comes after it', () => {
+    const mirror = new Mirror(URGENT);
+    const add = (from: number) => {
+      for (let seq = from; seq < from + 100; seq++) mirror.add(event(seq, 'toy.rang', 'é'.repeat(5_000)));
+    };
+    add(1);
+    take(mirror);
+    add(101);
+    expect(Buffer.byteLength(JSON.stringify(mirror.snapshot()))).toBeLessThanOrEqual(193 * 1024);
+    mirror.published();
+    add(201);
+    expect(mirror.snapshot().pending.length).toBeGreaterThan(15);
+  });
+
+  it('is not counted into a digest: the next run publishes it whole', () => {
     const mirror = filled(150);
-    const untold = take(mirror);
+    take(mirror);
     for (let seq = 151; seq <= 500; seq++) mirror.add(event(seq));
-    const digest = take(new Mirror(URGENT, mirror.snapshot(untold))).at(-1);
-    expect(digest).toMatchObject({ seq: 500, envelope: { from_seq: 200, to_seq: 500, counts: { 'toy.said': 301 } } });
+    const digest = take(new Mirror(URGENT, mirror.snapshot())).at(-1);
+    expect(digest).toMatchObject({ seq: 500, envelope: { from_seq: 350, to_seq: 500, counts: { 'toy.said': 151 } } });
   });
 });

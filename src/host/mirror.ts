@@ -18,12 +18,15 @@ export interface MirrorSnapshot {
 }
 
 /**
- * What a workflow has logged and the room has not been told yet. At most {@link MAX_MIRRORED_A_SECOND} envelopes go out
- * at a time; of what is more only the counts do, but for the urgent ones, which always go whole.
+ * What a workflow has logged and is still to be published to the room. At most {@link MAX_MIRRORED_A_SECOND} envelopes go out
+ * at a time; of what is more only the counts do, but for the urgent ones, which go whole within {@link MAX_MIRROR_BYTES}.
  */
 export class Mirror {
+  /** Taken, but not known to be published. */
+  #unpublished: readonly LogEvent[] = [];
   #pending: LogEvent[] = [];
   #bytes = 0;
+  #unpublishedBytes = 0;
   #plain = 0;
   #digest: Digest | undefined;
   readonly #urgent: Urgent;
@@ -31,7 +34,7 @@ export class Mirror {
   constructor(urgent: Urgent = new Set<string>(), snapshot?: MirrorSnapshot) {
     this.#urgent = urgent;
     this.#digest = snapshot?.digest;
-    for (const event of snapshot?.pending ?? []) this.add(event);
+    for (const event of snapshot?.pending ?? []) this.#keep(event, bytesOf(event));
   }
 
   get pending(): number {
@@ -39,26 +42,24 @@ export class Mirror {
   }
 
   add(event: LogEvent): void {
-    const size = utf8Bytes(JSON.stringify(event));
-    const urgent = this.#urgent.has(event.envelope.type, event.envelope);
-    const full = this.#bytes + size > MAX_MIRROR_BYTES || (!urgent && this.#plain >= MAX_MIRRORED_A_SECOND - 1);
-    if (full) {
-      this.#digest = grown(this.#digest, event);
-      return;
-    }
-    this.#pending.push(event);
-    this.#bytes += size;
-    if (!urgent) this.#plain += 1;
+    const bytes = bytesOf(event);
+    const urgent = this.#isUrgent(event);
+    const full =
+      this.#bytes + this.#unpublishedBytes + bytes > MAX_MIRROR_BYTES ||
+      (!urgent && this.#plain >= MAX_MIRRORED_A_SECOND - 1);
+    if (full) this.#digest = grown(this.#digest, event);
+    else this.#keep(event, bytes);
   }
 
-  /** All that is to be told now, in order: the kept events and, last, the digest of the others. */
-  take(workflowId: string, now: number): LogEvent[] {
+  /** All that is to be published now, in order: the kept events and, last, the digest of the others. They stay here until they are {@link published}. */
+  take(workflowId: string, now: number): readonly LogEvent[] {
     const events = this.#pending;
-    if (this.#digest)
-      events.push({
-        seq: Math.max(this.#digest.to_seq, events.at(-1)?.seq ?? 0),
-        envelope: digestEnvelope(this.#digest, workflowId, now),
-      });
+    if (this.#digest) {
+      const seq = Math.max(this.#digest.to_seq, events.at(-1)?.seq ?? 0);
+      this.#keep({ seq, envelope: digestEnvelope(this.#digest, workflowId, now) }, 0);
+    }
+    this.#unpublished = events;
+    this.#unpublishedBytes = this.#bytes;
     this.#pending = [];
     this.#bytes = 0;
     this.#plain = 0;
@@ -66,10 +67,29 @@ export class Mirror {
     return events;
   }
 
-  /** Puts back what was taken and not told. */
-  snapshot(untold: readonly LogEvent[] = []): MirrorSnapshot {
-    return { pending: [...untold, ...this.#pending], digest: this.#digest };
+  /** What was taken has been published. */
+  published(): void {
+    this.#unpublished = [];
+    this.#unpublishedBytes = 0;
   }
+
+  snapshot(): MirrorSnapshot {
+    return { pending: [...this.#unpublished, ...this.#pending], digest: this.#digest };
+  }
+
+  #keep(event: LogEvent, bytes: number): void {
+    this.#pending.push(event);
+    this.#bytes += bytes;
+    if (!this.#isUrgent(event)) this.#plain += 1;
+  }
+
+  #isUrgent({ envelope }: LogEvent): boolean {
+    return this.#urgent.has(envelope.type, envelope);
+  }
+}
+
+function bytesOf(event: LogEvent): number {
+  return utf8Bytes(JSON.stringify(event)) + 1;
 }
 
 function grown(digest: Digest | undefined, { seq, envelope }: LogEvent): Digest {

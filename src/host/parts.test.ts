@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { whole } from '../envelope/fields.ts';
 import type { Envelope } from '../envelope/envelope.ts';
 import { Config } from './config.ts';
@@ -14,19 +15,19 @@ describe('configuration', () => {
   const keys = { retain: whole(1, 1_000) };
 
   it('takes known keys and shows the others', () => {
-    const config = new Config(keys, true, { retain: 5, max_waits: 7, linger_seconds: 0, colour: 'red' });
+    const config = new Config({ keys, completes: true }, { retain: 5, max_waits: 7, linger_seconds: 0, colour: 'red' });
     expect(config.values).toEqual({ retain: 5, max_waits: 7, linger_seconds: 0 });
     expect(config.ignored).toEqual(['colour']);
     expect([config.retain, config.maxWaits, config.lingerMs]).toEqual([5, 7, 0]);
   });
 
   it('has the defaults of the contract', () => {
-    const config = new Config(keys, true);
+    const config = new Config({ keys, completes: true }, {});
     expect([config.retain, config.maxWaits, config.lingerMs]).toEqual([undefined, 3, 60_000]);
   });
 
   it('merges by key; null removes', () => {
-    const config = new Config(keys, false, { retain: 5, max_waits: 7 });
+    const config = new Config({ keys, completes: false }, { retain: 5, max_waits: 7 });
     config.merge({ retain: null });
     expect(config.values).toEqual({ max_waits: 7 });
     config.merge({ max_waits: 4 });
@@ -41,15 +42,29 @@ describe('configuration', () => {
     ['toString', [1]],
   ])('ignores a bad %s', (key, values) => {
     for (const value of values) {
-      const config = new Config(keys, true, { retain: 5 });
+      const config = new Config({ keys, completes: true }, { retain: 5 });
       config.merge(Object.fromEntries([[key, value]]));
       expect(config.values).toEqual({ retain: 5 });
       expect(config.ignored).toEqual([key]);
     }
   });
 
+  it('is at most 64 KiB: what is larger is named, and a change to it changes nothing', () => {
+    const wide = { keys: { text: z.string(), other: z.string() }, completes: false };
+    const at = (length: number) =>
+      new Config(wide, { text: '日'.repeat(length), other: 'x', unknown: 'y'.repeat(100_000) });
+    const exact = Math.floor((64 * 1024 - '{"text":"","other":"x"}'.length) / 3);
+    expect(at(exact).fault).toBeUndefined();
+    expect(at(exact + 1).fault).toMatch(/^config\.text makes config larger than 65536 bytes/);
+    const config = at(10);
+    expect(config.merge({ other: 'z'.repeat(70_000) })).toMatch(/^config\.other /);
+    expect(config.values).toEqual({ text: '日'.repeat(10), other: 'x' });
+    expect(config.merge({ other: 'z' })).toBeUndefined();
+    expect(config.values).toEqual({ text: '日'.repeat(10), other: 'z' });
+  });
+
   it('has linger_seconds only where it completes', () => {
-    expect(new Config(keys, false, { linger_seconds: 5 }).ignored).toEqual(['linger_seconds']);
+    expect(new Config({ keys, completes: false }, { linger_seconds: 5 }).ignored).toEqual(['linger_seconds']);
   });
 });
 

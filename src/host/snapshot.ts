@@ -34,6 +34,7 @@ export function snapshotSchema<S>(state: z.ZodType<S>) {
     v: z.literal(SNAPSHOT_VERSION),
     started: z.number(),
     config: byName(json),
+    config_ignored: z.array(z.string()).optional(),
     opened: opening.optional(),
     spoiled: z.boolean(),
     final: z.object({ at: z.number(), outcome: envelope }).optional(),
@@ -44,7 +45,8 @@ export function snapshotSchema<S>(state: z.ZodType<S>) {
       recent: memos,
       spared: memos,
       pinned: memos,
-      senders: z.array(z.tuple([z.string(), z.array(z.string())])),
+      /** Only earlier versions read it. */
+      senders: z.array(z.unknown()),
     }),
     subscribers: z.object({
       agents: z.array(z.tuple([z.string(), z.string()])),

@@ -1,5 +1,6 @@
 import type { Envelope } from '../envelope/envelope.ts';
 import { MAX_OUTBOX_BYTES, MAX_SUBSCRIBER_BYTES, MAX_SUBSCRIBERS, utf8Bytes } from '../envelope/limits.ts';
+import { REVISION } from './revision.ts';
 
 /** A signal `synod.reply` that is still to be delivered. */
 export interface Delivery {
@@ -21,7 +22,11 @@ export class Subscribers {
   readonly #outbox: Delivery[] = [];
   #outboxBytes = 0;
 
-  constructor(snapshot?: SubscribersSnapshot) {
+  readonly #sizes: Sizes;
+
+  /** @param revision the rules that the run follows: 1 counted names without what JSON adds to them. */
+  constructor(snapshot?: SubscribersSnapshot, revision: number = REVISION) {
+    this.#sizes = revision >= 2 ? JSON_SIZES : RAW_SIZES;
     for (const [agent, workflowId] of snapshot?.agents ?? []) this.subscribe(agent, workflowId);
     for (const { to, envelope } of snapshot?.outbox ?? []) for (const one of to) this.deliver({ to: one, envelope });
   }
@@ -34,7 +39,7 @@ export class Subscribers {
   subscribe(agent: string, workflowId: string): void {
     this.#forget(agent);
     this.#agents.set(agent, workflowId);
-    this.#agentBytes += agent.length + utf8Bytes(workflowId);
+    this.#agentBytes += this.#sizes.agent(agent, workflowId);
     while (this.#agents.size > MAX_SUBSCRIBERS || this.#agentBytes > MAX_SUBSCRIBER_BYTES) {
       const oldest = this.#agents.keys().next();
       if (oldest.done) break;
@@ -46,7 +51,7 @@ export class Subscribers {
     const workflowId = this.#agents.get(agent);
     if (workflowId === undefined) return;
     this.#agents.delete(agent);
-    this.#agentBytes -= agent.length + utf8Bytes(workflowId);
+    this.#agentBytes -= this.#sizes.agent(agent, workflowId);
   }
 
   /** Queues an envelope for whom it is: the one agent, or all of the room. */
@@ -59,7 +64,7 @@ export class Subscribers {
   deliver(delivery: Delivery): void {
     const last = this.#outbox.at(-1);
     this.#outbox.push(delivery);
-    this.#outboxBytes += costOf(delivery, last);
+    this.#outboxBytes += this.#costOf(delivery, last);
     while (this.#outboxBytes > MAX_OUTBOX_BYTES) this.#take(0);
   }
 
@@ -68,9 +73,9 @@ export class Subscribers {
     const [taken] = this.#outbox.splice(at, 1);
     const after = this.#outbox[at];
     if (!taken) return;
-    this.#outboxBytes -= costOf(taken, before);
+    this.#outboxBytes -= this.#costOf(taken, before);
     // What came after it may have leant on its envelope.
-    if (after) this.#outboxBytes += costOf(after, before) - costOf(after, taken);
+    if (after) this.#outboxBytes += this.#costOf(after, before) - this.#costOf(after, taken);
   }
 
   /** Forgets the agents that have nothing pending here any more. */
@@ -103,9 +108,29 @@ export class Subscribers {
     }
     return { agents: [...this.#agents], outbox };
   }
+
+  /** The bytes that a delivery adds behind another: its envelope counts once for all that follow each other. */
+  #costOf({ to, envelope }: Delivery, before: Delivery | undefined): number {
+    const { target, group } = this.#sizes;
+    return target(to) + (before?.envelope === envelope ? 0 : utf8Bytes(JSON.stringify(envelope)) + group);
+  }
 }
 
-/** The bytes that a delivery adds behind another: its envelope counts once for all that follow each other. */
-function costOf({ to, envelope }: Delivery, before: Delivery | undefined): number {
-  return utf8Bytes(to) + 3 + (before?.envelope === envelope ? 0 : utf8Bytes(JSON.stringify(envelope)));
+/** What subscribers and deliveries take in the snapshot, in bytes. */
+interface Sizes {
+  readonly agent: (agent: string, workflowId: string) => number;
+  readonly target: (to: string) => number;
+  /** JSON around an envelope and its targets. */
+  readonly group: number;
 }
+
+const JSON_SIZES: Sizes = {
+  agent: (agent, workflowId) => utf8Bytes(JSON.stringify([agent, workflowId])) + 1,
+  target: (to) => utf8Bytes(JSON.stringify(to)) + 1,
+  group: utf8Bytes('{"to":[],"envelope":},'),
+};
+const RAW_SIZES: Sizes = {
+  agent: (agent, workflowId) => agent.length + utf8Bytes(workflowId),
+  target: (to) => utf8Bytes(to) + 3,
+  group: 0,
+};

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { configSet } from '../../envelope/calls.ts';
-import { lockConfig } from '../../envelope/lock.ts';
+import { boundedLockConfig, lockConfig } from '../../envelope/lock.ts';
 import { SynodError } from '../../envelope/refusal.ts';
 import { lockManagerId } from '../../envelope/shards.ts';
 import { accepted } from '../messages/answers.ts';
@@ -67,7 +67,7 @@ export async function configureLocks(
 
 function parsed(config: { [key: string]: unknown }): ConfiguredLocks {
   const given = Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined));
-  const result = lockConfig.safeParse(given);
+  const result = boundedLockConfig.safeParse(given);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   throw new SynodError(

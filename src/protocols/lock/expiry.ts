@@ -1,5 +1,5 @@
 import { toMilliseconds, type Json } from '../../envelope/fields.ts';
-import { utf8Bytes } from '../../envelope/limits.ts';
+import { MAX_EFFECT_BYTES, utf8Bytes } from '../../envelope/limits.ts';
 import { MAX_LOCK_RETRIES } from '../../envelope/lock.ts';
 import type { Context, Decision, Effect, Input, Outgoing } from '../protocol.ts';
 import { lostFields, timedOut, tokensOf } from './answers.ts';
@@ -8,8 +8,8 @@ import { countRetry, forgetRetries, mark, noteEnd } from './past.ts';
 import type { Lock, LockState } from './state.ts';
 
 const DEFAULT_ROLLBACK_SECONDS = 10;
-/** Bytes of the effects of a name that may be under way: what is more waits in the state, or, to escalate, is only logged. */
-const MAX_EFFECT_BYTES = 64 * 1024;
+/** What a key and a name add to the JSON of an effect at most, in bytes. */
+const EFFECT_FRAME_BYTES = 200;
 const MAX_DETAIL = 500;
 
 /** What happens beside each other at one instant, before anything is granted anew. */
@@ -31,7 +31,7 @@ export function onDeadline(state: LockState, context: Context): Decision<LockSta
   };
   for (const lock of waits) take(waitEnded(next, lock, context));
   for (const lock of due(next, 'ends', context.now)) take(holdEnded(next, lock, context));
-  const started = startRollbacks(next);
+  const started = startRollbacks(next, context);
   const freed = [...waits.flatMap(freedBy), ...steps.flatMap((step) => step.freed)];
   const settled = settle(started.state, freed, context);
   return {
@@ -52,7 +52,8 @@ function due(state: LockState, what: 'waits' | 'ends', now: number): Lock[] {
 }
 
 /** The 10-second rule: who has waited in vain gives up all that it holds here, so that no two wait for each other. */
-function waitEnded(state: LockState, lock: Lock, { now }: Context): Step {
+function waitEnded(state: LockState, lock: Lock, context: Context): Step {
+  const { now } = context;
   const { agent, resources } = lock;
   const released = [...state.of(agent)].filter(({ phase }) => phase === 'held');
   let next = state;
@@ -74,7 +75,7 @@ function waitEnded(state: LockState, lock: Lock, { now }: Context): Step {
   const freed = released.flatMap(freedBy);
   if (count < MAX_LOCK_RETRIES) return { state: next, freed, emit: [denied], effects: [] };
   const told = { reason: 'timeout', agent, resources: [...resources], retry: count };
-  const escalated = escalate(next.with({ past: forgetRetries(next.past, () => who) }), told);
+  const escalated = escalate(next.with({ past: forgetRetries(next.past, () => who) }), told, context);
   return { ...escalated, freed, emit: [denied, ...escalated.emit] };
 }
 
@@ -103,7 +104,7 @@ export function lose(
 }
 
 /** Starts the rollbacks that have not been, in the order of their locks, as many as may be under way. */
-export function startRollbacks(state: LockState): Pick<Step, 'state' | 'effects'> {
+export function startRollbacks(state: LockState, context: Context): Pick<Step, 'state' | 'effects'> {
   const effects: Effect[] = [];
   let next = state;
   for (const [n] of state.unstarted.entries()) {
@@ -117,7 +118,7 @@ export function startRollbacks(state: LockState): Pick<Step, 'state' | 'effects'
       resources: [...resources],
       tokens: tokensOf(resources, token),
     };
-    const bytes = bytesOf(input);
+    const bytes = bytesOf(input, context);
     const { rollback } = next.effects;
     if (rollback > 0 && rollback + bytes > MAX_EFFECT_BYTES) break;
     effects.push({ name: 'rollback', input });
@@ -127,14 +128,15 @@ export function startRollbacks(state: LockState): Pick<Step, 'state' | 'effects'
   return { state: next, effects };
 }
 
-function bytesOf(input: Effect['input']): number {
-  return utf8Bytes(JSON.stringify(input));
+/** What an effect takes; revision 1 did not count its key and its name. */
+function bytesOf(input: Effect['input'], { revision }: Context): number {
+  return utf8Bytes(JSON.stringify(input)) + (revision >= 2 ? EFFECT_FRAME_BYTES : 0);
 }
 
 /** Tells the room that something needs attention, and whoever is called for that, unless too much of it is under way. */
-function escalate(state: LockState, about: { readonly [field: string]: Json }): Omit<Step, 'freed'> {
+function escalate(state: LockState, about: { readonly [field: string]: Json }, context: Context): Omit<Step, 'freed'> {
   const told = { type: 'lock.escalated', ...about };
-  const bytes = bytesOf(told);
+  const bytes = bytesOf(told, context);
   const sum = state.effects.escalate + bytes;
   if (sum > MAX_EFFECT_BYTES) return { state, emit: [told], effects: [] };
   return {
@@ -150,7 +152,7 @@ export function onEffect(
   { name, input, failure }: Extract<Input<never>, { kind: 'effect' }>,
   context: Context,
 ): Decision<LockState> {
-  const left = Math.max(0, state.effects[name] - bytesOf(input));
+  const left = Math.max(0, state.effects[name] - bytesOf(input, context));
   const next = state.with({ effects: { ...state.effects, [name]: left } });
   if (name === 'escalate') return { state: next };
   const { lock_id: id } = input;
@@ -159,9 +161,9 @@ export function onEffect(
   const failed =
     failure === undefined ? undefined : { ...input, reason: 'rollback_failed', detail: failure.slice(0, MAX_DETAIL) };
   const told = failed
-    ? escalate(over ? next.remove(over) : next, failed)
+    ? escalate(over ? next.remove(over) : next, failed, context)
     : { state: over ? next.remove(over) : next, emit: [], effects: [] };
-  const started = startRollbacks(told.state);
+  const started = startRollbacks(told.state, context);
   const settled = settle(started.state, over ? freedBy(over) : [], context);
   return {
     state: settled.state,

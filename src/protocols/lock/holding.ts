@@ -80,7 +80,7 @@ export function forceRelease(
     return { ...settle(freed, freedBy(lock), context), verdict: ['forced'] };
   }
   const lost = lose(state, lock, context, { reason: message.reason, by: message.from });
-  const started = startRollbacks(lost.state);
+  const started = startRollbacks(lost.state, context);
   const settled = settle(started.state, lost.freed, context);
   return {
     state: settled.state,
