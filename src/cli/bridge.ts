@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { runBridge } from '../bridge/bridge.ts';
 import { LOST_LEDGER, type LostLedger } from '../bridge/options.ts';
 import { People } from '../bridge/people/list.ts';
@@ -7,6 +7,9 @@ import { connect, disconnect } from '../client/connect.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { MAX_BRIDGE_LEASE_SECONDS } from '../envelope/bridge.ts';
 import { chatOf, withChatOptions, type ChatOptions } from './chats.ts';
+import { number } from './values.ts';
+
+const SECONDS = 'a number of seconds';
 
 interface Options extends ChatOptions {
   readonly room: string;
@@ -26,10 +29,15 @@ export function bridgeCommand(): Command {
     .option(
       '--interval <seconds>',
       'one post an agent in so many seconds; more is joined; 0: each entry at once',
-      interval,
+      number(0, 3600, SECONDS),
       5,
     )
-    .option('--lease <seconds>', 'after so long a silence another bridge of the same chat takes over', lease, 15)
+    .option(
+      '--lease <seconds>',
+      'after so long a silence another bridge of the same chat takes over',
+      number(1, MAX_BRIDGE_LEASE_SECONDS, SECONDS),
+      15,
+    )
     .option('--from-now', 'where nothing was ever posted to the chat, begin now, not at the start of the room')
     .addOption(
       new Option(
@@ -82,19 +90,4 @@ async function peopleOf(file: string): Promise<People> {
   } catch (error) {
     throw new Error(`--people ${file}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }
-}
-
-function interval(value: string): number {
-  return within(value, 0, 3600);
-}
-
-function lease(value: string): number {
-  return within(value, 1, MAX_BRIDGE_LEASE_SECONDS);
-}
-
-function within(value: string, min: number, max: number): number {
-  const parsed = Number(value);
-  if (value.trim() === '' || !Number.isFinite(parsed) || parsed < min || parsed > max)
-    throw new InvalidArgumentError(`must be a number of seconds from ${min} to ${max}`);
-  return parsed;
 }

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { logToStderr } from '../dev/log.ts';
 import { startDevServer } from '../dev/server.ts';
-import { port } from './ports.ts';
+import { port } from './values.ts';
 import { untilStopped } from './room.ts';
 import { quietRuntime, runWorker, workerAt } from './worker.ts';
 

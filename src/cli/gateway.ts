@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import { checked } from '../client/messages/compose.ts';
 import { connect, disconnect } from '../client/connect.ts';
 import { logToStderr } from '../dev/log.ts';
@@ -7,7 +7,7 @@ import { serveGateway } from '../gateway/server.ts';
 import { TokenFile, editTokens, readTokens } from '../gateway/tokenStore.ts';
 import { DEFAULT_RATE, issue, type StoredToken } from '../gateway/tokens.ts';
 import { untilStopped } from './room.ts';
-import { port } from './ports.ts';
+import { number, port } from './values.ts';
 
 const DEFAULT_PORT = 8787;
 const DEFAULT_FILE = 'synod-tokens.json';
@@ -56,7 +56,7 @@ function tokenCommand(): Command {
     .option(
       '--rate <n>',
       `requests a second, averaged over ten; 0 for no limit (default: ${DEFAULT_RATE}, for a hub 0)`,
-      rate,
+      number(0),
     )
     .option(...file)
     .action(async (options: Rights & { tokens: string }) => {
@@ -104,10 +104,4 @@ interface Rights {
 function lineOf({ id, agent, rooms, operator, hub, rate }: StoredToken): string {
   const rights = [operator ? 'operator' : '', hub ? 'hub' : '', rate === undefined ? '' : `${rate}/s`];
   return [id, agent, rooms.join(','), ...rights].join('\t').trimEnd();
-}
-
-function rate(value: string): number {
-  const parsed = Number(value);
-  if (!Number.isFinite(parsed) || parsed < 0) throw new InvalidArgumentError('must be a number >= 0');
-  return parsed;
 }

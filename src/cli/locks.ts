@@ -13,6 +13,7 @@ import {
 } from '../client/locks/standing.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { OPERATOR_PREFIX } from '../envelope/envelope.ts';
+import { number, whole } from './values.ts';
 
 export function locksCommand(): Command {
   const command = new Command('locks').description('look at the locks of a room, and free one whose holder is lost');
@@ -61,13 +62,13 @@ export function locksCommand(): Command {
     .description("configure a room's locks, and start them where they do not run; prints the configuration as JSON")
     .argument('<room>')
     .option('--permits <resource=n>', 'how many permits a resource has; again for each: all others lose theirs', permit)
-    .option('--rollback-seconds <s>', 'how long the next grant waits for a rollback', Number)
+    .option('--rollback-seconds <s>', 'how long the next grant waits for a rollback', number(0))
     .option(
       '--shards <n>',
       'over how many workflows the names are spread; only before the first lock of the room',
-      Number,
+      whole(1),
     )
-    .option('--max-waits <n>', 'how many processes are told of their grants at once', Number)
+    .option('--max-waits <n>', 'how many processes are told of their grants at once', whole(1))
     .option('--as <operator>', 'who does it', `${OPERATOR_PREFIX}cli`)
     .action(async (room: string, { as, ...config }: LockConfig & { as: string }) => {
       const client = await connect();

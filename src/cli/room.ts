@@ -1,12 +1,15 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, Option } from 'commander';
 import { consoleLine } from '../bridge/console.ts';
 import { Agent } from '../client/agent.ts';
+import type { BoardQuery } from '../client/messages/board.ts';
 import { checked } from '../client/messages/compose.ts';
 import { connect } from '../client/connect.ts';
 import { SharedConnection } from '../client/connection/sharedConnection.ts';
 import { roomTarget } from '../envelope/targets.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { EVERYONE } from '../envelope/calls.ts';
+import { BOARD_KINDS, BOARD_STATUSES } from '../envelope/room.ts';
+import { whole } from './values.ts';
 
 /** Resolves when the process is asked to stop. Asked again, as a terminal's Ctrl-C may do, it still ends in order. */
 export async function untilStopped(): Promise<void> {
@@ -20,7 +23,7 @@ export function watchCommand(): Command {
     .description('print what happens in a room, as it happens')
     .argument('<room>')
     .option('--json', 'one JSON object a line')
-    .option('--after <seq>', 'start after this entry of the log; 0 from the start, -1 from now on', sequence, 0)
+    .option('--after <seq>', 'start after this entry of the log; 0 from the start, -1 from now on', whole(-1), 0)
     .action(async (room: string, options: { json?: boolean; after: number }) => {
       const { workflowId } = roomTarget(checked('room', room));
       const client = await connect();
@@ -46,17 +49,15 @@ export function boardCommand(): Command {
   return new Command('board')
     .description('print what is on the board of a room, the most urgent first')
     .argument('<room>')
-    .option('--status <status>', 'only rows of this status, e.g. open')
+    .addOption(new Option('--kind <kind>', 'only rows of this kind').choices(BOARD_KINDS))
+    .addOption(new Option('--status <status>', 'only rows of this status').choices(BOARD_STATUSES))
     .option('--json', 'one JSON object a line')
-    .action(async (room: string, options: { json?: boolean; status?: string }) => {
+    .action(async (room: string, { json, ...query }: { json?: boolean } & BoardQuery) => {
       const client = await connect();
-      const rows = await new Agent(client, 'operator:board').board(
-        room,
-        options.status === undefined ? {} : { status: options.status },
-      );
+      const rows = await new Agent(client, 'operator:board').board(room, query);
       for (const row of rows) {
         console.log(
-          options.json
+          json
             ? JSON.stringify(row)
             : [row.priority ?? '', row.kind, row.id, row.status, row.holder ?? '', row.since].join('\t'),
         );
@@ -64,10 +65,4 @@ export function boardCommand(): Command {
       if (rows.length === 0) console.error(`synod: nothing on the board of ${room}`);
       await client.connection.close();
     });
-}
-
-function sequence(value: string): number {
-  const parsed = Number(value);
-  if (!Number.isSafeInteger(parsed) || parsed < -1) throw new InvalidArgumentError('must be a whole number >= -1');
-  return parsed;
 }

@@ -29,6 +29,21 @@ function characters(value: string): number {
   return value.length <= MAX_POST_CHARACTERS ? value.length : Array.from(value).length;
 }
 
+/** What a room's board shows. */
+export const BOARD_KINDS = ['task', 'coordinator', 'proposal', 'barrier'] as const;
+/** How it can stand. */
+export const BOARD_STATUSES = [
+  'open',
+  'held',
+  'vacant',
+  'escalated',
+  'completed',
+  'failed',
+  'cancelled',
+  'committed',
+  'released',
+] as const;
+
 /** One line of a room's board: something that is open, or ended a while ago. */
 export const boardRow = z.object({
   id: name,
