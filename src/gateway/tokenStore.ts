@@ -21,6 +21,7 @@ export class TokenFile implements TokenSource {
   #known = new Map<string, StoredToken>();
   #version = '';
   #checkedAt = Number.NEGATIVE_INFINITY;
+  #rereading: Promise<void> | undefined;
 
   private constructor(path: string, log: Log) {
     this.#path = path;
@@ -48,8 +49,15 @@ export class TokenFile implements TokenSource {
 
   async #refresh(): Promise<void> {
     const now = performance.now();
-    if (now - this.#checkedAt < RECHECK_MS) return;
-    this.#checkedAt = now;
+    if (now - this.#checkedAt >= RECHECK_MS) {
+      this.#checkedAt = now;
+      this.#rereading = this.#reread();
+    }
+    // Who comes meanwhile waits for it, too.
+    await this.#rereading;
+  }
+
+  async #reread(): Promise<void> {
     try {
       const version = await versionOf(this.#path);
       if (version === this.#version) return;

@@ -102,6 +102,18 @@ describe('a file of tokens', () => {
   });
 });
 
+it('knows a new token for all who ask while the file is read again', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'synod-tokens-'));
+  const path = join(folder, 'tokens.json');
+  await editTokens(path, (known) => known);
+  const file = await TokenFile.open(path, quiet);
+  const { token, stored } = issue({ agent: 'ann', rooms: ['lab'] });
+  await editTokens(path, () => [stored]);
+  const found = await Promise.all([file.find(token), file.find(token), file.holds(stored)]);
+  expect(found).toEqual([stored, stored, true]);
+  await rm(folder, { recursive: true });
+});
+
 it('says that there is no file of tokens only where there is none', async () => {
   await expect(TokenFile.open(join(tmpdir(), 'synod-none', 'tokens.json'), quiet)).rejects.toThrow(
     'there is no file of tokens',

@@ -158,7 +158,7 @@ async function watch() {
   $('room').textContent = room;
   $('door').hidden = true;
   document.querySelector('main').hidden = false;
-  for (let pause = 500; !signal.aborted; pause = Math.min(pause * 2, 15000)) {
+  for (let pause = 500; !signal.aborted; pause = Math.min(pause * 2, 1000)) {
     try {
       await follow();
       pause = 500;
