@@ -31,6 +31,10 @@ describe('the chat that the options of a bridge name', () => {
     ['channel must be the id of a Slack channel: #general', ['--slack-channel', '#general']],
     ['--agentpub-room and --agentpub-agent go together', ['--agentpub-people', 'ann']],
     ['--matrix-url and --matrix-room go together', ['--matrix-room', '!a:b']],
+    [
+      'room must be the id of a Matrix room (!…): #general:b',
+      ['--matrix-url', 'https://b.example', '--matrix-room', '#general:b'],
+    ],
     ['must be a URL', ['--agentpub-url', 'ftp://a']],
   ])('is asked for in words: %s', async (message, args) => {
     await expect(async () => await chatOf(parsed(...args), env)).rejects.toThrow(message);

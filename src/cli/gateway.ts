@@ -5,7 +5,7 @@ import { logToStderr } from '../dev/log.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { serveGateway } from '../gateway/server.ts';
 import { TokenFile, editTokens, readTokens } from '../gateway/tokenStore.ts';
-import { DEFAULT_RATE, issue, type StoredToken } from '../gateway/tokens.ts';
+import { DEFAULT_RATE, issue, MAX_RATE, type StoredToken } from '../gateway/tokens.ts';
 import { untilStopped } from './room.ts';
 import { number, port } from './values.ts';
 
@@ -56,7 +56,7 @@ function tokenCommand(): Command {
     .option(
       '--rate <n>',
       `requests a second, averaged over ten; 0 for no limit (default: ${DEFAULT_RATE}, for a hub 0)`,
-      number(0),
+      number(0, MAX_RATE),
     )
     .option(...file)
     .action(async (options: Rights & { tokens: string }) => {

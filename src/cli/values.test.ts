@@ -24,7 +24,9 @@ it.each<[Command, string, string]>([
   [locksCommand(), 'configure lab --rollback-seconds soon', 'must be a number >= 0'],
   [locksCommand(), 'configure lab --permits model', 'must be a resource'],
   [bridgeCommand(), '--room lab --lease 0', 'must be a number of seconds from 1 to'],
-  [gatewayCommand(), 'token add --agent a --room r --rate -1', 'must be a number >= 0'],
+  [gatewayCommand(), 'token add --agent a --room r --rate -1', 'must be a number from 0 to 100000'],
+  [gatewayCommand(), 'token add --agent a --room r --rate 100001', 'must be a number from 0 to 100000'],
+  [bridgeCommand(), '--room lab --console --lost-ledger forget', 'Allowed choices are mark, skip.'],
 ])('refuses an option that is not what it must be: %#', async (command, args, reason) => {
   quiet(command);
   await expect(command.parseAsync(args.split(' '), { from: 'user' })).rejects.toThrow(reason);

@@ -8,6 +8,8 @@ export const ANY_ROOM = '*';
 /** Requests a second that a token may make, averaged over {@link RATE_WINDOW_SECONDS}, unless it says otherwise. */
 export const DEFAULT_RATE = 20;
 export const RATE_WINDOW_SECONDS = 10;
+/** The highest rate that a token may be given, in requests a second. */
+export const MAX_RATE = 100_000;
 
 const SHA256_HEX = /^[0-9a-f]{64}$/;
 const TOKEN = /^synod_([0-9a-f]{12})_([A-Za-z0-9_-]{43})$/;
@@ -27,7 +29,7 @@ export const storedToken = z
     /** A process of several agents: it speaks for all of them, through the hub. */
     hub: z.boolean().default(false),
     /** Requests a second, averaged over ten seconds; 0 for no limit. */
-    rate: z.number().min(0).max(100_000).optional(),
+    rate: z.number().min(0).max(MAX_RATE).optional(),
   })
   .refine(({ agent, operator }) => operator || !agent.startsWith(OPERATOR_PREFIX), {
     path: ['agent'],

@@ -147,8 +147,10 @@ class MatrixApi {
 /**
  * A room of a Matrix homeserver, by the client-server API v3 (https://spec.matrix.org/v1.9/client-server-api/). It posts
  * `m.notice`, which bots do not answer, and mentions nobody (`m.mentions` is empty). Plain text has no markup there.
+ * @throws Error where `room` is no id.
  */
 export function matrixAdapter(options: MatrixOptions): ChatAdapter {
+  if (!/^!.+/.test(options.room)) throw new Error(`room must be the id of a Matrix room (!…): ${options.room}`);
   const api = new MatrixApi(options);
   return {
     name: 'matrix',
