@@ -20,6 +20,8 @@ export interface Scope<Node> {
 export interface Limits {
   /** States after which it gives up, not exhausted. */
   readonly maxStates: number;
+  /** Ends at the first state that breaks this property, not exhausted (default: none). */
+  readonly stopAt?: string;
   readonly onProgress?: (states: number, transitions: number, waiting: number) => void;
 }
 
@@ -43,7 +45,7 @@ export interface Result {
 const PROGRESS_EVERY = 10_000;
 
 /** Visits every state that can be reached, the nearest first, so that the way to a violation is the shortest. */
-export function explore<Node>(scope: Scope<Node>, { maxStates, onProgress }: Limits): Result {
+export function explore<Node>(scope: Scope<Node>, { maxStates, stopAt, onProgress }: Limits): Result {
   const visited = new Set<string>();
   /** How each state was first reached: from which, and by what. */
   const origins: { readonly from: number; readonly label: string }[] = [];
@@ -78,9 +80,11 @@ export function explore<Node>(scope: Scope<Node>, { maxStates, onProgress }: Lim
   }
 
   reach(scope.start(), -1, layer);
-  while (layer.length > 0) {
+  const stopped = (): boolean => stopAt !== undefined && examples.has(stopAt);
+  while (layer.length > 0 && !stopped()) {
     const next: typeof layer = [];
     for (const { node, index } of layer) {
+      if (stopped()) break;
       for (const move of scope.moves(node)) {
         transitions += 1;
         reach(move, index, next);
@@ -92,7 +96,7 @@ export function explore<Node>(scope: Scope<Node>, { maxStates, onProgress }: Lim
     name: scope.name,
     states: visited.size,
     transitions,
-    exhausted,
+    exhausted: exhausted && !stopped(),
     violations,
     examples: [...examples.values()],
   };

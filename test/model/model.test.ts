@@ -29,7 +29,7 @@ const counting: Scope<number> = {
 };
 
 describe('the explorer', () => {
-  it('reaches every state once, and tells the shortest way to what is broken', () => {
+  it('reaches every state once, and gives the shortest path to each violation', () => {
     expect(explore(counting, limits)).toEqual({
       name: 'counting',
       states: 4,
@@ -38,6 +38,20 @@ describe('the explorer', () => {
       violations: 2,
       examples: [{ property: 'never three', path: ['start', 'add 1', 'add 2'] }],
     });
+  });
+
+  it('stops at the first state that breaks a named property, where one is named', () => {
+    const endless: Scope<number> = {
+      ...counting,
+      *moves(n) {
+        yield { label: 'add 1', next: n + 1, broken: n + 1 === 3 ? ['never three'] : [] };
+        yield { label: 'skip', next: n + 100, broken: [] };
+      },
+    };
+    const result = explore(endless, { ...limits, stopAt: 'never three' });
+    expect(result).toMatchObject({ exhausted: false, examples: [{ property: 'never three' }] });
+    expect(result.states).toBeLessThan(20);
+    expect(explore(counting, { ...limits, stopAt: 'never four' })).toMatchObject({ states: 4, exhausted: true });
   });
 
   it('says when it gave up', () => {
@@ -63,7 +77,7 @@ describe('the task lease', () => {
   // A millisecond is no tick of this world's clock: the schedules of the properties find that one.
   it.each(brokenProtocols.filter(({ breaks }) => breaks !== 'no early expiry'))('is caught with $name', (broken) => {
     const { protocol, breaks } = broken;
-    const result = explore(taskScope('broken', { ...small, protocol }), limits);
+    const result = explore(taskScope('broken', { ...small, protocol }), { ...limits, stopAt: breaks });
     expect(result.violations).toBeGreaterThan(0);
     expect(result.examples.map(({ property }) => property)).toContain(breaks);
   });
@@ -84,7 +98,7 @@ describe('the coordinator election', () => {
     ({ name }) => !['a coordinator lost a millisecond early', 'the highest id'].includes(name),
   );
   it.each(caught)('is caught with $name', ({ protocol, breaks }) => {
-    const result = explore(electionScope('broken', { ...options, protocol }), limits);
+    const result = explore(electionScope('broken', { ...options, protocol }), { ...limits, stopAt: breaks });
     expect(result.examples.map(({ property }) => property)).toContain(breaks);
   });
 });
@@ -99,7 +113,7 @@ describe('a decision', () => {
   // A millisecond is no tick of this world's clock, and no voter of it can vote for anything else.
   const seen = brokenDecisions.filter(({ name }) => !/early|anything|nothing can win/.test(name));
   it.each(seen)('is caught with $name', ({ protocol, breaks }) => {
-    const { examples } = explore(quorumScope('broken', 3, protocol), few);
+    const { examples } = explore(quorumScope('broken', 3, protocol), { ...few, stopAt: breaks });
     expect(examples.map(({ property }) => property)).toContain(breaks);
   });
 });
@@ -112,7 +126,10 @@ describe('a barrier', () => {
   });
 
   it.each(brokenBarriers.filter(({ name }) => !/millisecond/.test(name)))('is caught with $name', (broken) => {
-    const { examples } = explore(barrierScope('broken', 4, 'proceed', broken.protocol), few);
+    const { examples } = explore(barrierScope('broken', 4, 'proceed', broken.protocol), {
+      ...few,
+      stopAt: broken.breaks,
+    });
     expect(examples.map(({ property }) => property)).toContain(broken.breaks);
   });
 });
@@ -127,7 +144,10 @@ describe('the ledger of a chat', () => {
   });
 
   it.each(brokenLedgers)('is caught with $name', ({ protocol, breaks }) => {
-    const { examples } = explore(ledgerScope('broken', { ...small, asked: true, protocol }), few);
+    const { examples } = explore(ledgerScope('broken', { ...small, asked: true, protocol }), {
+      ...few,
+      stopAt: breaks,
+    });
     expect(examples.map(({ property }) => property)).toContain(breaks);
   });
 
