@@ -3,11 +3,11 @@ import { Command, Option } from 'commander';
 import { runBridge } from '../bridge/bridge.ts';
 import { LOST_LEDGER, type LostLedger } from '../bridge/options.ts';
 import { People } from '../bridge/people/list.ts';
-import { connect, disconnect } from '../client/connect.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { MAX_BRIDGE_LEASE_SECONDS } from '../envelope/bridge.ts';
 import { chatOf, withChatOptions, type ChatOptions } from './chats.ts';
 import { number } from './values.ts';
+import { withClient } from './withClient.ts';
 
 const SECONDS = 'a number of seconds';
 
@@ -53,34 +53,34 @@ export function bridgeCommand(): Command {
       'after',
       '\nSeveral may run for one chat: one posts, the others stand by. Whichever goes on begins where the last one stopped.',
     )
-    .action(async (options: Options) => {
-      const people = options.people === undefined ? undefined : await peopleOf(options.people);
-      const adapter = await chatOf(options);
-      const stop = new AbortController();
-      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort());
-      const client = await connect();
-      try {
-        await runBridge(
-          {
-            client,
-            adapter,
-            room: options.room,
-            taskQueue: options.taskQueue,
-            intervalMs: options.interval * 1000,
-            leaseSeconds: options.lease,
-            ...(people ? { people } : {}),
-            begin: options.fromNow ? 'now' : 'start',
-            lostLedger: options.lostLedger,
-            onNote: (note) => console.error(`synod: ${note}`),
-            onReady: () => console.log('ready'),
-          },
-          stop.signal,
-        );
-      } finally {
-        await disconnect(client);
-      }
-      console.error('synod: stopped');
-    });
+    .action(mirror);
+}
+
+async function mirror(options: Options): Promise<void> {
+  const people = options.people === undefined ? undefined : await peopleOf(options.people);
+  const adapter = await chatOf(options);
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort());
+  await withClient(
+    async (client) =>
+      await runBridge(
+        {
+          client,
+          adapter,
+          room: options.room,
+          taskQueue: options.taskQueue,
+          intervalMs: options.interval * 1000,
+          leaseSeconds: options.lease,
+          ...(people ? { people } : {}),
+          begin: options.fromNow ? 'now' : 'start',
+          lostLedger: options.lostLedger,
+          onNote: (note) => console.error(`synod: ${note}`),
+          onReady: () => console.log('ready'),
+        },
+        stop.signal,
+      ),
+  );
+  console.error('synod: stopped');
 }
 
 async function peopleOf(file: string): Promise<People> {

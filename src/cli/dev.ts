@@ -16,56 +16,57 @@ export function devCommand(): Command {
     .option('--no-worker', 'without the worker: run your own')
     .option('--default-limits', "leave the server's limit of 10 updates in flight a workflow as it is")
     .option('--task-queue <name>', 'task queue', DEFAULT_TASK_QUEUE)
-    .action(
-      async (options: {
-        dbFilename?: string;
-        port?: number;
-        uiPort?: number;
-        ui: boolean;
-        worker: boolean;
-        defaultLimits?: boolean;
-        taskQueue: string;
-      }) => {
-        quietRuntime();
-        // Once the worker runs, the SDK stops it at a signal, and the server is stopped after that, however often one is sent.
-        let works = false;
-        for (const [signal, code] of [
-          ['SIGINT', 130],
-          ['SIGTERM', 143],
-        ] as const) {
-          process.on(signal, () => (works ? undefined : process.exit(code)));
-        }
-        const server = await startDevServer({
-          ui: options.ui,
-          ...(options.dbFilename === undefined ? {} : { dbFilename: options.dbFilename }),
-          ...(options.port === undefined ? {} : { port: options.port }),
-          ...(options.uiPort === undefined ? {} : { uiPort: options.uiPort }),
-          ...(options.defaultLimits ? { maxInFlightUpdates: null } : {}),
-        });
-        const ready = () => {
-          works = true;
-          console.log('ready');
-          console.log(`server   TEMPORAL_ADDRESS=${server.address}`);
-          if (server.uiUrl !== undefined) console.log(`Web UI   ${server.uiUrl}`);
-          console.log('stop     Ctrl-C');
-        };
-        let stopping = false;
-        void server.exited.then(({ code, signal }) => {
-          if (stopping) return;
-          logToStderr(`the Temporal server has ended (${signal ?? `exit code ${code}`}): start synod dev again`);
-          process.exit(1);
-        });
-        try {
-          if (options.worker)
-            await runWorker(await workerAt(server.address, server.namespace, options.taskQueue), ready);
-          else {
-            ready();
-            await untilStopped();
-          }
-        } finally {
-          stopping = true;
-          await server.stop();
-        }
-      },
-    );
+    .action(dev);
+}
+
+interface Options {
+  readonly dbFilename?: string;
+  readonly port?: number;
+  readonly uiPort?: number;
+  readonly ui: boolean;
+  readonly worker: boolean;
+  readonly defaultLimits?: boolean;
+  readonly taskQueue: string;
+}
+
+async function dev(options: Options): Promise<void> {
+  quietRuntime();
+  // Once the worker runs, the SDK stops it at a signal, and the server is stopped after that, however often one is sent.
+  let works = false;
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const) {
+    process.on(signal, () => (works ? undefined : process.exit(code)));
+  }
+  const server = await startDevServer({
+    ui: options.ui,
+    ...(options.dbFilename === undefined ? {} : { dbFilename: options.dbFilename }),
+    ...(options.port === undefined ? {} : { port: options.port }),
+    ...(options.uiPort === undefined ? {} : { uiPort: options.uiPort }),
+    ...(options.defaultLimits ? { maxInFlightUpdates: null } : {}),
+  });
+  const ready = () => {
+    works = true;
+    console.log('ready');
+    console.log(`server   TEMPORAL_ADDRESS=${server.address}`);
+    if (server.uiUrl !== undefined) console.log(`Web UI   ${server.uiUrl}`);
+    console.log('stop     Ctrl-C');
+  };
+  let stopping = false;
+  void server.exited.then(({ code, signal }) => {
+    if (stopping) return;
+    logToStderr(`the Temporal server has ended (${signal ?? `exit code ${code}`}): start synod dev again`);
+    process.exit(1);
+  });
+  try {
+    if (options.worker) await runWorker(await workerAt(server.address, server.namespace, options.taskQueue), ready);
+    else {
+      ready();
+      await untilStopped();
+    }
+  } finally {
+    stopping = true;
+    await server.stop();
+  }
 }

@@ -1,6 +1,5 @@
 import { Command } from 'commander';
 import { checked } from '../client/messages/compose.ts';
-import { connect, disconnect } from '../client/connect.ts';
 import { logToStderr } from '../dev/log.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { serveGateway } from '../gateway/server.ts';
@@ -8,6 +7,7 @@ import { TokenFile, editTokens, readTokens } from '../gateway/tokenStore.ts';
 import { DEFAULT_RATE, issue, MAX_RATE, type StoredToken } from '../gateway/tokens.ts';
 import { untilStopped } from './room.ts';
 import { number, port } from './values.ts';
+import { withClient } from './withClient.ts';
 
 const DEFAULT_PORT = 8787;
 const DEFAULT_FILE = 'synod-tokens.json';
@@ -29,18 +29,15 @@ export function gatewayCommand(): Command {
     .addCommand(tokenCommand())
     .action(async (options: { host: string; port: number; tokens: string; taskQueue: string }) => {
       const tokens = await TokenFile.open(options.tokens, logToStderr);
-      // Its own way to the workflows is Temporal's, whatever its agents are told.
+      // It is a hub itself: it goes to Temporal, though the environment names a hub for agents.
       delete process.env['SYNOD_HUB'];
-      const client = await connect();
-      const stopped = untilStopped();
-      try {
+      await withClient(async (client) => {
+        const stopped = untilStopped();
         const gateway = await serveGateway(client, { ...options, tokens });
         console.log(`ready ${gateway.url}`);
         await stopped;
         await gateway.close();
-      } finally {
-        await disconnect(client);
-      }
+      });
       console.error('synod: stopped');
     });
 }

@@ -1,6 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { Agent } from '../client/agent.ts';
-import { connect, disconnect } from '../client/connect.ts';
 import { checked } from '../client/messages/compose.ts';
 import { SharedConnection } from '../client/connection/sharedConnection.ts';
 import type { LockConfig } from '../client/locks/configure.ts';
@@ -14,11 +13,19 @@ import {
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { OPERATOR_PREFIX } from '../envelope/envelope.ts';
 import { number, whole } from './values.ts';
+import { withClient } from './withClient.ts';
 
 export function locksCommand(): Command {
-  const command = new Command('locks').description('look at the locks of a room, and free one whose holder is lost');
-  command
-    .command('ls')
+  return new Command('locks')
+    .description('show the locks of a room, and take one from a holder that is lost')
+    .addCommand(lsCommand())
+    .addCommand(showCommand())
+    .addCommand(releaseCommand())
+    .addCommand(configureCommand());
+}
+
+function lsCommand(): Command {
+  return new Command('ls')
     .description('what is held and waited for, the most waited for first')
     .argument('<room>')
     .option('--json', 'one JSON object a resource and line')
@@ -28,8 +35,10 @@ export function locksCommand(): Command {
       if (resources.length === 0) console.error(`synod: nothing is locked in ${room}`);
       if (left > 0) console.error(`synod: ${left} more resources are locked: only those most waited for are shown`);
     });
-  command
-    .command('show')
+}
+
+function showCommand(): Command {
+  return new Command('show')
     .description('who holds a resource and who waits for it, with their locks and ages')
     .argument('<room>')
     .argument('<resource>')
@@ -41,24 +50,28 @@ export function locksCommand(): Command {
       if (json) return console.log(JSON.stringify(found));
       for (const line of pageOf(found, now)) console.log(line);
     });
-  command
-    .command('release')
+}
+
+function releaseCommand(): Command {
+  return new Command('release')
     .description(
       'take a lock from its holder, as if its lease had ended: its rollback runs, and the next waiter gets it',
     )
     .argument('<room>')
     .argument('<lock_id>')
-    .requiredOption('--reason <text>', 'what the room is told')
+    .requiredOption('--reason <text>', 'why; the room is told it')
     .option('--as <operator>', 'who does it', `${OPERATOR_PREFIX}cli`)
     .action(async (room: string, lockId: string, { reason, as }: { reason: string; as: string }) => {
-      const client = await connect();
-      const connection = SharedConnection.of(client, DEFAULT_TASK_QUEUE);
-      await forceRelease(connection, checked('room', room), checked('agent', as), { lock_id: lockId, reason });
+      await withClient(async (client) => {
+        const connection = SharedConnection.of(client, DEFAULT_TASK_QUEUE);
+        await forceRelease(connection, checked('room', room), checked('agent', as), { lock_id: lockId, reason });
+      });
       console.log(`${lockId} is released`);
-      await disconnect(client);
     });
-  command
-    .command('configure')
+}
+
+function configureCommand(): Command {
+  return new Command('configure')
     .description("configure a room's locks, and start them where they do not run; prints the configuration as JSON")
     .argument('<room>')
     .option('--permits <resource=n>', 'how many permits a resource has; again for each: all others lose theirs', permit)
@@ -68,17 +81,14 @@ export function locksCommand(): Command {
       'over how many workflows the names are spread; only before the first lock of the room',
       whole(1),
     )
-    .option('--max-waits <n>', 'how many processes are told of their grants at once', whole(1))
+    .option('--max-waits <n>', 'how many processes receive their grants at once', whole(1))
     .option('--as <operator>', 'who does it', `${OPERATOR_PREFIX}cli`)
     .action(async (room: string, { as, ...config }: LockConfig & { as: string }) => {
-      const client = await connect();
-      try {
-        console.log(JSON.stringify(await new Agent(client, as).room(room).configureLocks(config)));
-      } finally {
-        await disconnect(client);
-      }
+      const configured = await withClient(
+        async (client) => await new Agent(client, as).room(room).configureLocks(config),
+      );
+      console.log(JSON.stringify(configured));
     });
-  return command;
 }
 
 /** One more `resource=n`: a name may hold an equals sign, a number cannot. */
@@ -91,10 +101,9 @@ function permit(given: string, before: LockConfig['permits'] = {}): LockConfig['
 }
 
 async function read(room: string): Promise<Standing> {
-  const client = await connect();
-  const standing = await standingOf(SharedConnection.of(client, DEFAULT_TASK_QUEUE), checked('room', room));
-  await disconnect(client);
-  return standing;
+  return await withClient(
+    async (client) => await standingOf(SharedConnection.of(client, DEFAULT_TASK_QUEUE), checked('room', room)),
+  );
 }
 
 function pageOf(found: LockedResource, now: string): string[] {

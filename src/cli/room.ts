@@ -3,13 +3,13 @@ import { consoleLine } from '../bridge/console.ts';
 import { Agent } from '../client/agent.ts';
 import type { BoardQuery } from '../client/messages/board.ts';
 import { checked } from '../client/messages/compose.ts';
-import { connect } from '../client/connect.ts';
 import { SharedConnection } from '../client/connection/sharedConnection.ts';
 import { roomTarget } from '../envelope/targets.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { EVERYONE } from '../envelope/calls.ts';
 import { BOARD_KINDS, BOARD_STATUSES } from '../envelope/room.ts';
 import { whole } from './values.ts';
+import { withClient } from './withClient.ts';
 
 /** Resolves when the process is asked to stop. Asked again, as a terminal's Ctrl-C may do, it still ends in order. */
 export async function untilStopped(): Promise<void> {
@@ -26,22 +26,22 @@ export function watchCommand(): Command {
     .option('--after <seq>', 'start after this entry of the log; 0 from the start, -1 from now on', whole(-1), 0)
     .action(async (room: string, options: { json?: boolean; after: number }) => {
       const { workflowId } = roomTarget(checked('room', room));
-      const client = await connect();
-      const reader = SharedConnection.of(client, DEFAULT_TASK_QUEUE).readerOf(workflowId);
-      const format = options.json ? 'json' : 'text';
-      // Who listens from now on is told so by a first gap, in which nothing is missing.
-      let begun = options.after >= 0;
-      const onGap = () => {
-        if (begun) console.error('synod: older entries are no longer kept');
-        begun = true;
-      };
-      const stop = reader.listen(
-        { agent: EVERYONE, onGap, onEvent: (event) => console.log(consoleLine(event, format)) },
-        options.after,
-      );
-      await untilStopped();
-      stop();
-      await client.connection.close();
+      await withClient(async (client) => {
+        const reader = SharedConnection.of(client, DEFAULT_TASK_QUEUE).readerOf(workflowId);
+        const format = options.json ? 'json' : 'text';
+        // Reading from now on begins with a gap in which nothing is missing.
+        let begun = options.after >= 0;
+        const onGap = () => {
+          if (begun) console.error('synod: older entries are no longer kept');
+          begun = true;
+        };
+        const stop = reader.listen(
+          { agent: EVERYONE, onGap, onEvent: (event) => console.log(consoleLine(event, format)) },
+          options.after,
+        );
+        await untilStopped();
+        stop();
+      });
     });
 }
 
@@ -53,8 +53,7 @@ export function boardCommand(): Command {
     .addOption(new Option('--status <status>', 'only rows of this status').choices(BOARD_STATUSES))
     .option('--json', 'one JSON object a line')
     .action(async (room: string, { json, ...query }: { json?: boolean } & BoardQuery) => {
-      const client = await connect();
-      const rows = await new Agent(client, 'operator:board').board(room, query);
+      const rows = await withClient(async (client) => await new Agent(client, 'operator:board').board(room, query));
       for (const row of rows) {
         console.log(
           json
@@ -63,6 +62,5 @@ export function boardCommand(): Command {
         );
       }
       if (rows.length === 0) console.error(`synod: nothing on the board of ${room}`);
-      await client.connection.close();
     });
 }

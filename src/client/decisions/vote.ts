@@ -119,6 +119,8 @@ export class Voter {
     if (this.#asked.has(id)) return;
     this.#asked.add(id);
     const data = await this.#standing(id);
+    // Its name may be taken anew.
+    if (!data) this.#asked.delete(id);
     if (this.#stopped.signal.aborted || !data?.voters.includes(this.#agent)) return;
     if (Object.hasOwn(data.votes, this.#agent)) return;
     const { status: _s, votes: _v, proposal_id: proposalId, ...asked } = data;
