@@ -60,7 +60,8 @@ function checkRole(message: Base, operatorOnly: boolean): Refusal | undefined {
   return undefined;
 }
 
-function typeOf(raw: unknown): string | undefined {
+/** The message type that a raw value names, where it names any. */
+export function typeOf(raw: unknown): string | undefined {
   if (typeof raw !== 'object' || raw === null || !('type' in raw)) return undefined;
   return isMessageType(raw.type) ? raw.type : undefined;
 }

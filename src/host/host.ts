@@ -5,6 +5,7 @@ import { UNOPENED_SECONDS } from '../envelope/limits.ts';
 import type { BoardRow, Publication } from '../envelope/room.ts';
 import type { Deadline, Protocol } from '../protocols/protocol.ts';
 import type { HandOver } from './budget.ts';
+import { typeOf } from './checks.ts';
 import { Core, type CoreOptions } from './core.ts';
 import { Messages } from './messages.ts';
 import type { Mirror } from './mirror.ts';
@@ -40,12 +41,25 @@ export class Host<S, M extends Base> {
 
   /** The update `request`: the replies to each message, in order. */
   request(batch: readonly unknown[], now: number): Envelope[][] {
-    const replies = batch.map((raw) => {
+    const replies: Envelope[][] = [];
+    const early: number[] = [];
+    for (const [i, raw] of batch.entries()) {
       this.#pass(now);
-      return this.#messages.handle(raw, 'update');
-    });
+      if (this.#mayBeEarly(batch, i)) early.push(i);
+      else replies[i] = this.#messages.handle(raw, 'update');
+    }
+    // Only now it is known whether the opening after them was accepted.
+    for (const i of early) replies[i] = this.#messages.handle(batch[i], 'update', true);
     if (batch.length > 0) this.#requestEnded();
     return fitAll(replies);
+  }
+
+  /** Whether a message of a first request stands before what may open the workflow. */
+  #mayBeEarly(batch: readonly unknown[], place: number): boolean {
+    const { protocol, completes, opened, spoiled, revision } = this.#core;
+    if (!completes || opened || spoiled || revision < 2) return false;
+    const isOpening = (raw: unknown) => typeOf(raw) === protocol.opening;
+    return !isOpening(batch[place]) && batch.slice(place + 1).some(isOpening);
   }
 
   /** The signal `envelope`. */

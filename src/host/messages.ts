@@ -32,8 +32,11 @@ export class Messages<S, M extends Base> {
     this.#core = core;
   }
 
-  /** The replies to one message, as the workflow's state makes true. */
-  handle(raw: unknown, via: Via): Envelope[] {
+  /**
+   * The replies to one message, as the workflow's state makes true.
+   * @param early in its request it stood before the opening of the workflow.
+   */
+  handle(raw: unknown, via: Via, early = false): Envelope[] {
     const { counters, protocol } = this.#core;
     counters.received += 1;
     const shaped = shape(raw, protocol);
@@ -43,15 +46,16 @@ export class Messages<S, M extends Base> {
       counters.unhandled += 1;
       return [];
     }
-    return this.#check(raw, shaped, via);
+    return this.#check(raw, shaped, via, early);
   }
 
-  #check(raw: unknown, heard: Heard<M>, via: Via): Envelope[] {
+  #check(raw: unknown, heard: Heard<M>, via: Via, early: boolean): Envelope[] {
     const core = this.#core;
     const message: Base = heard.message;
     const { from, key } = identityOf(message);
     const body = bodyHash(message);
-    const memo = core.memory.recall(from, key);
+    const memo = core.memory.recall(from, key) ?? this.#known(heard, body);
+    if (memo === 'other') return this.#conflict(message, key, via);
     if (memo)
       return memo.body === body.slice(0, BODY_DIGITS)
         ? this.#repeat(heard, memo, via)
@@ -63,6 +67,7 @@ export class Messages<S, M extends Base> {
     const fault =
       checkExpiry(message, core.now) ?? checkAddress(raw, message, core.protocol, core.room, core.workflowId);
     if (fault) return this.#refuse(fault, message, message.reply_to, via);
+    if (early && core.opened) return this.#refuse(tooEarly(core.workflowId), message, message.reply_to, via);
     const opens = core.completes && message.type === core.protocol.opening;
     if (opens && core.opened) return this.#conflict(message, key, via);
     const decision = this.#unopened(opens) ?? this.#decide(heard);
@@ -86,6 +91,16 @@ export class Messages<S, M extends Base> {
     if (quiet) for (const reply of replies) core.subscribers.tell(reply);
     core.commit(decision);
     return replies;
+  }
+
+  /** What the state still shows of a message whose identity was evicted; `other` where the same identity had another body. */
+  #known(heard: Heard<M>, body: string): Memo | 'other' | undefined {
+    const { protocol, state, context, revision, now } = this.#core;
+    if (heard.kind !== 'message' || revision < 2) return undefined;
+    const verdict = protocol.known?.(state, heard.message, context);
+    if (verdict === undefined || verdict === 'other') return verdict;
+    this.#remember(heard.message, body, verdict, 0, false);
+    return { body: body.slice(0, BODY_DIGITS), verdict, seq: 0, at: now };
   }
 
   #decide(heard: Heard<M>): Decision<S> {
@@ -178,6 +193,14 @@ export class Messages<S, M extends Base> {
     const { from, key } = identityOf(message);
     this.#core.memory.remember(from, key, { body: body.slice(0, BODY_DIGITS), verdict, seq, at: this.#core.now }, pin);
   }
+}
+
+/** Not remembered: the same message is decided anew. */
+function tooEarly(workflowId: string): Refusal {
+  return refusal(
+    'unknown',
+    `${workflowId} was not open yet: its opening comes later in the same request; send the same again`,
+  );
 }
 
 /** A message without what is only between its sender and the workflow, and as the protocol wants it read. */

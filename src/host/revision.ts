@@ -4,6 +4,7 @@
  *
  * 1: until 0.2. 2: every effect has a number of its own; deadlines that were due while the workflow could not run are put off;
  * an ended workflow answers until all that it owes is delivered; a renewal of a task that asks for no length gets the
- * length of its claim, not that of the latest renewal; `{area}.accepted` is answered and not logged.
+ * length of its claim, not that of the latest renewal; `{area}.accepted` is answered and not logged; what stands before the
+ * opening in the first request is answered `unknown`; what the state still shows answers a repeat that was evicted.
  */
 export const REVISION = 2;

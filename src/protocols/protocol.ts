@@ -134,6 +134,11 @@ export interface Protocol<S, M extends Base> {
   /** An upper bound of the bytes of a state's JSON, for protocols whose states are too large to be counted at each message. */
   size?(state: S): number;
   decide(state: S, input: Input<M>, context: Context): Decision<S>;
+  /**
+   * What was decided about a message that the host remembers no more, as far as the state shows it: of a request that
+   * waits or is held. `other` where a message of the same identity and another body was. Absent: the state shows nothing.
+   */
+  known?(state: S, message: M, context: Context): Verdict | 'other' | undefined;
   /** The replies that a verdict stands for, the same for ever: of the state it may read only what never changes once opened. */
   answer(message: M, verdict: Verdict, state: S): readonly Outgoing[];
   /** What became of a message that was answered with `verdict`; told after the first reply when it is repeated. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { bridgeMessages, bridgePlace, type BridgeMessage, type BridgePlace } from '../../envelope/bridge.ts';
+import { identityOf } from '../../envelope/envelope.ts';
 import { formatTimestamp, toMilliseconds, type Json } from '../../envelope/fields.ts';
 import { refusal, type Refusal } from '../../envelope/refusal.ts';
 import type { Context, Decision, Outgoing, Protocol, Verdict } from '../protocol.ts';
@@ -11,7 +12,7 @@ const ledgerState = z.object({
   place: bridgePlace,
   epoch: z.number(),
   /** The poster, and until when it need not say that it is there; absent where nobody is. */
-  poster: z.object({ id: z.string(), lease_ms: z.number(), until: z.number() }).optional(),
+  poster: z.object({ id: z.string(), key: z.string().optional(), lease_ms: z.number(), until: z.number() }).optional(),
   posted: z.number(),
   refused: z.number(),
 });
@@ -42,6 +43,7 @@ export const chatLedger: Protocol<LedgerState, BridgeMessage> = {
     return message.type === 'bridge.take' ? take(state, message, context) : byPoster(state, message, context);
   },
 
+  known,
   answer,
   since: () => [],
 
@@ -91,12 +93,24 @@ function take(state: LedgerState, message: Take, { now }: Context): Decision<Led
       chat: message.chat,
       place,
       epoch,
-      poster: { id: message.from, lease_ms: ms, until: now + ms },
+      poster: { id: message.from, key: identityOf(message).key, lease_ms: ms, until: now + ms },
     },
-    // In the schema's order of fields, as the next run reads it: a verdict must not depend on how its state came about.
-    verdict: ['taken', epoch, ms, now + ms, JSON.stringify(bridgePlace.parse(place))],
+    verdict: takenVerdict(epoch, ms, now + ms, place),
     quiet: true,
   };
+}
+
+function takenVerdict(epoch: number, ms: number, until: number, place: BridgePlace): Verdict {
+  // In the schema's order of fields, as the next run reads it: a verdict must not depend on how its state came about.
+  return ['taken', epoch, ms, until, JSON.stringify(bridgePlace.parse(place))];
+}
+
+/** What was decided about the message by which the poster of now took the ledger. */
+function known({ poster, epoch, place }: LedgerState, message: BridgeMessage): Verdict | 'other' | undefined {
+  const { from, key } = identityOf(message);
+  if (message.type !== 'bridge.take' || poster?.id !== from || poster.key !== key) return undefined;
+  if (toMilliseconds(message.lease_seconds) !== poster.lease_ms) return 'other';
+  return takenVerdict(epoch, poster.lease_ms, poster.until, place);
 }
 
 function byPoster(state: LedgerState, message: OfPoster, { now }: Context): Decision<LedgerState> {

@@ -5,6 +5,7 @@ import type { Context, Decision } from '../protocol.ts';
 import { lose, startRollbacks } from './expiry.ts';
 import { freedBy, settle } from './grants.ts';
 import { mark, noteCancel, noteEnd, type End } from './past.ts';
+import { requested } from './requests.ts';
 import type { Lock, LockState } from './state.ts';
 
 type Of<Type extends LockMessage['type']> = Extract<LockMessage, { type: Type }>;
@@ -59,11 +60,6 @@ export function cancel(state: LockState, message: Of<'lock.cancel'>, context: Co
     state: state.with({ past: noteCancel(state.past, mark(from, key), context.now) }),
     verdict: ['cancelled', null, key],
   };
-}
-
-function requested(state: LockState, agent: string, key: string | undefined): Lock | undefined {
-  for (const lock of state.of(agent)) if (lock.key === key) return lock;
-  return undefined;
 }
 
 /** An operator ends a lock, as its expiry would; of one that is lost already, the rollback's time. */

@@ -25,8 +25,8 @@ const marked = z.array(z.tuple([z.string(), z.number(), z.number()]));
 export const past = z.object({
   /** The time-outs of an agent and a set of resources: their mark, how many, when the last. */
   retries: marked,
-  /** Cancels by the mark of agent and key, and when they came. */
-  cancels: z.array(z.tuple([z.string(), z.number()])),
+  /** Cancels by the mark of agent and key, and when they came; a third element once their request has come. */
+  cancels: z.array(z.tuple([z.string(), z.number()]).rest(z.number())),
   /** The number of the lock, how it ended; for a denial which retry it was, how many locks went with it and the first of them. */
   ends: z.array(z.tuple([z.number(), z.enum(['r', 'c', 'd', 'e'])]).rest(z.number())),
 });
@@ -68,14 +68,29 @@ export function noteCancel(memory: Past, who: string, now: number): Past {
   return { ...memory, cancels: [...others, [who, now] satisfies [string, number]].slice(-MAX_CANCELS) };
 }
 
-/** Takes the cancel that came before this request, where one did. */
-export function takeCancel(memory: Past, who: () => string, now: number): { past: Past; cancelled: boolean } {
+/** Takes the cancel that came before this request, where one did; with `keep` it is remembered for the time that cancels are. */
+export function takeCancel(
+  memory: Past,
+  who: () => string,
+  now: number,
+  keep: boolean,
+): { past: Past; cancelled: boolean } {
   if (memory.cancels.length === 0) return { past: memory, cancelled: false };
   const whose = who();
   const found = memory.cancels.find(([each]) => each === whose);
   if (!found) return { past: memory, cancelled: false };
-  const cancels = memory.cancels.filter((each) => each !== found);
-  return { past: { ...memory, cancels }, cancelled: found[1] + CANCEL_MS > now };
+  const [, at] = found;
+  const others = memory.cancels.filter((each) => each !== found);
+  // It is kept, so that the request is answered the same when it is sent again.
+  const cancels = keep ? [...others, [whose, at, 1] satisfies [string, number, number]] : others;
+  return { past: { ...memory, cancels }, cancelled: at + CANCEL_MS > now };
+}
+
+/** Whether a request was answered with a cancel that came before it. */
+export function wasCancelled(memory: Past, who: () => string, now: number): boolean {
+  if (memory.cancels.length === 0) return false;
+  const whose = who();
+  return memory.cancels.some(([each, at, met]) => each === whose && met === 1 && at + CANCEL_MS > now);
 }
 
 export function noteEnd(memory: Past, n: number, end: End, retry = 0, also: readonly number[] = []): Past {

@@ -6,7 +6,7 @@ import { onDeadline, onEffect } from './expiry.ts';
 import { moreByConfig, settle } from './grants.ts';
 import { cancel, forceRelease, release, renew } from './holding.ts';
 import { pageOf } from './page.ts';
-import { request } from './requests.ts';
+import { known, request } from './requests.ts';
 import { misplaced, prefixOf } from './sharding.ts';
 import { lockState, noLocks, type LockState } from './state.ts';
 import { detailsOf, viewOf } from './view.ts';
@@ -51,6 +51,7 @@ export const lockManager: Protocol<LockState, LockMessage> = {
     }
   },
 
+  known,
   answer,
   since,
 

@@ -6,8 +6,8 @@ import type { Context, Decision, Verdict } from '../protocol.ts';
 import { ROLLBACK, tokensOf } from './answers.ts';
 import { firstWaiter, granted, mayHave, permitsOf, positionOf } from './grants.ts';
 import { byTurn, placeOf, RIVALS, share } from './order.ts';
-import { mark, takeCancel } from './past.ts';
-import type { Lock, LockState } from './state.ts';
+import { mark, takeCancel, wasCancelled } from './past.ts';
+import { noLocks, type Lock, type LockState } from './state.ts';
 
 export type LockRequest = Extract<LockMessage, { type: 'lock.request' }>;
 
@@ -27,7 +27,7 @@ export function request(state: LockState, message: LockRequest, context: Context
   const fault = faultOf(message, context);
   if (fault) return { refuse: fault };
   const key = keyOf(message);
-  const taken = takeCancel(state.past, () => mark(message.from, key), now);
+  const taken = takeCancel(state.past, () => mark(message.from, key), now, context.revision >= 2);
   if (taken.cancelled) return { state: state.with({ past: taken.past }), verdict: ['cancelled', null, key] };
 
   const mine = [...state.of(message.from)];
@@ -50,10 +50,36 @@ export function request(state: LockState, message: LockRequest, context: Context
   if (inOwnWay || own.length > 0) return { state, verdict: ['denied', 'held'], quiet: true };
   if (message.wait_seconds === 0) return { state, verdict: ['denied', 'busy'], quiet: true };
   const after = next.add(lock);
-  return {
-    state: after,
-    verdict: ['queued', after.idOf(lock), positionOf(after, lock), ...blockersOf(after, lock, config)],
-  };
+  return { state: after, verdict: queuedVerdict(after, lock, config) };
+}
+
+/** What was decided about a request, as far as its lock still shows it: it waits, or is held. */
+export function known(state: LockState, message: LockMessage, context: Context): Verdict | 'other' | undefined {
+  if (message.type !== 'lock.request') return undefined;
+  const key = keyOf(message);
+  const lock = requested(state, message.from, key);
+  if (!lock)
+    return wasCancelled(state.past, () => mark(message.from, key), context.now) ? ['cancelled', null, key] : undefined;
+  if (!isOf(lock, message)) return 'other';
+  return lock.phase === 'held' ? grantVerdict(state, lock) : queuedVerdict(state, lock, context.config);
+}
+
+/** The lock that an agent's request waits for or was granted. */
+export function requested(state: LockState, agent: string, key: string | undefined): Lock | undefined {
+  for (const lock of state.of(agent)) if (lock.key === key) return lock;
+  return undefined;
+}
+
+/** Whether a lock is of a request that says the same. */
+function isOf(lock: Lock, message: LockRequest): boolean {
+  const asked = lockFrom(noLocks, message, lock.since);
+  const same = lock.kind === asked.kind && lock.priority === asked.priority && lock.scope === asked.scope;
+  const sameWait = lock.phase === 'held' || lock.until === asked.until;
+  return same && sameWait && lock.lease_ms === asked.lease_ms && sameSet(lock, message);
+}
+
+function queuedVerdict(state: LockState, lock: Lock, config: Context['config']): Verdict {
+  return ['queued', state.idOf(lock), positionOf(state, lock), ...blockersOf(state, lock, config)];
 }
 
 function lockFrom(state: LockState, message: LockRequest, now: number): Lock {

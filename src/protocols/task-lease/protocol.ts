@@ -1,4 +1,4 @@
-import { OPERATOR_PREFIX } from '../../envelope/envelope.ts';
+import { identityOf, OPERATOR_PREFIX } from '../../envelope/envelope.ts';
 import { parseTimestamp, toMilliseconds, type Json } from '../../envelope/fields.ts';
 import { refusal, type Refusal } from '../../envelope/refusal.ts';
 import { taskMessages, type TaskAnnounce, type TaskMessage } from '../../envelope/task.ts';
@@ -40,6 +40,7 @@ export const taskLease: Protocol<TaskState, TaskMessage> = {
     }
   },
 
+  known,
   answer,
   since,
 
@@ -127,10 +128,25 @@ function claim(
       attempt: state.attempt,
       ends: state.ends,
       since: now,
-      lease: { holder: message.from, ms, claimed_ms: ms, expires_at: expiresAt, first_expires_at: expiresAt },
+      lease: {
+        holder: message.from,
+        key: identityOf(message).key,
+        ms,
+        claimed_ms: ms,
+        expires_at: expiresAt,
+        first_expires_at: expiresAt,
+      },
     },
     verdict: ['won', state.attempt, ms, expiresAt],
   };
+}
+
+/** What was decided about the claim of the lease that is held. */
+function known({ task, lease, attempt }: TaskState, message: TaskMessage): Verdict | 'other' | undefined {
+  const { from, key } = identityOf(message);
+  if (message.type !== 'task.claim' || !task || lease?.holder !== from || lease.key !== key) return undefined;
+  const ms = leaseMs(message.lease_seconds, task);
+  return ms === lease.claimed_ms ? ['won', attempt, ms, lease.first_expires_at] : 'other';
 }
 
 /** The length of a lease asked for, in milliseconds, or why it is refused. */

@@ -28,6 +28,8 @@ export const taskState = z.object({
   lease: z
     .object({
       holder: z.string(),
+      /** The key of its claim; absent in what revision 1 left. */
+      key: z.string().optional(),
       /** Its length as it was claimed or renewed last, in milliseconds. */
       ms: z.number(),
       /** Its length as it was claimed; absent in what revision 1 left. */
