@@ -57,7 +57,8 @@ describe.each([
   });
   afterAll(() => stack.stop());
 
-  it.each(Object.entries(lives))('replays: %s', async (_life, live) => {
+  // Side by side: each mostly waits for its own deadlines.
+  it.concurrent.each(Object.entries(lives))('replays: %s', async (_life, live) => {
     const wire = await live(stack.client, 'fresh');
     const runs = await runsOf(stack.client, wire.workflowId);
     expect(faultsOf(runs)).toEqual([]);
