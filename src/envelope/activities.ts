@@ -3,13 +3,13 @@ import type { Base, Envelope } from './envelope.ts';
 import type { Json } from './fields.ts';
 import type { Publication } from './room.ts';
 
-/** The argument of the activity that tells a room what one of its primitives has logged. */
+/** The argument of the activity that publishes to a room what one of its primitives has logged. */
 export interface PublishInput {
   readonly room: string;
   readonly publication: Publication;
 }
 
-/** The argument of the activity by which a workflow says something to a primitive that may not run. */
+/** The argument of the activity by which a workflow sends a message to a primitive that may not run. */
 export interface SendInput {
   readonly target: Target;
   readonly message: Base;
@@ -28,7 +28,7 @@ export interface EffectInput {
 /** The activities that Synod's workflows call, by the names under which a worker registers them. */
 export interface SynodActivities {
   synodPublish(input: PublishInput): Promise<void>;
-  /** Says one message, starts the primitive where it does not run, and returns the replies. */
+  /** Sends one message, starts the primitive where it does not run, and returns the replies. */
   synodSend(input: SendInput): Promise<Envelope[]>;
   /** Something needs attention: a task has failed for good. */
   synodEscalate(input: EffectInput): Promise<void>;

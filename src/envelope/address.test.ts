@@ -49,7 +49,7 @@ describe('a name in a workflow id', () => {
     );
   });
 
-  it('is no other name: no two meet', () => {
+  it('is no other name: no two have one id', () => {
     fc.assert(
       fc.property(names, names, (a, b) => {
         expect(encodeName(a) === encodeName(b)).toBe(a === b);

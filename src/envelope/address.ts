@@ -8,11 +8,11 @@ export const DEFAULT_TASK_QUEUE = 'synod';
 export type AddressKind = 'task' | 'coordinator' | 'proposal' | 'barrier' | 'locks' | 'room' | 'bridge';
 
 const SAFE = /^[A-Za-z0-9._-]$/;
-/** PostgreSQL keeps 255 characters of a workflow id, so longer names stand as their hash. */
+/** PostgreSQL keeps 255 characters of a workflow id, so longer names are replaced by their hash. */
 const MAX_ENCODED = 150;
 
 /**
- * A name as it stands in a workflow id: percent-encoded outside `[A-Za-z0-9._-]`, so that no two names meet in one id;
+ * A name as part of a workflow id: percent-encoded outside `[A-Za-z0-9._-]`, so that no two names have one id;
  * past 150 bytes encoded, `~` and the SHA-256 of its UTF-8.
  */
 export function encodeName(name: string): string {

@@ -17,15 +17,15 @@ const cursor = whole(0);
 
 /** Where a chat is in the room's log. */
 const place = {
-  /** The last entry that has been told. */
+  /** The last entry that has been posted. */
   after: cursor,
-  /** Parts of the next entry that have been told; 0 where none has. */
+  /** Parts of the next entry that have been posted; 0 where none has. */
   part: whole(0),
 };
 
 /**
  * Messages to the ledger of one chat, `synod:{room}:bridge:{chat}`, from the bridges that would post there. Nothing of it is
- * told to the room.
+ * published to the room.
  */
 export const bridgeMessages = {
   /** Asks to be the one that posts. `cursor`: where to begin, the first time ever. */
@@ -35,8 +35,8 @@ export const bridgeMessages = {
     cursor: cursor.default(0),
   }),
   /**
-   * Still there. `cursor`: entries up to it hold nothing for people. `heard`: how far the chat has been read. `doubtful_to`: entries up to
-   * it may stand in the chat from before this ledger, and are posted marked.
+   * Renews the lease. `cursor`: entries up to it hold nothing for people. `heard`: how far the chat has been read. `doubtful_to`: entries up to
+   * it may be in the chat from before this ledger, and are posted marked.
    */
   'bridge.renew': message('bridge.renew', {
     chat,
@@ -57,14 +57,14 @@ export const bridgeMessages = {
       ({ length }) => length >= 1 && length <= MAX_POST_TEXT,
       `must have 1 to ${MAX_POST_TEXT} characters`,
     ),
-    /** The last entry that it tells. */
+    /** The last entry that it covers. */
     last: cursor,
     /** Into how many parts the text is split, of which this is number `part`. */
     parts: whole(1, 1_000),
     /** Hash of the whole text, by which it is known again when it is split anew. */
     whole: key,
   }),
-  /** What became of the post in doubt: it stands in the chat, or never will. */
+  /** What became of the post in doubt: it is in the chat, or never will be. */
   'bridge.settle': message('bridge.settle', {
     chat,
     epoch,
@@ -79,7 +79,7 @@ export const bridgeMessages = {
 
 export type BridgeMessage = z.infer<(typeof bridgeMessages)[keyof typeof bridgeMessages]>;
 
-/** A post that may or may not stand in the chat. */
+/** A post that may or may not be in the chat. */
 export const doubtfulPost = z.object({
   key: z.string(),
   text: z.string(),
@@ -90,17 +90,17 @@ export const doubtfulPost = z.object({
 });
 export type DoubtfulPost = z.infer<typeof doubtfulPost>;
 
-/** Where a chat stands, as whoever takes it over must know it. */
+/** How far a chat has been posted to and read, as whoever takes it over must know it. */
 export const bridgePlace = z.object({
   after: z.number(),
   part: z.number(),
-  /** Hash of the text whose parts are being told; empty between texts. */
+  /** Hash of the text whose parts are being posted; empty between texts. */
   whole: z.string(),
   heard: z.string().optional(),
-  /** The chat's id of the last post that is known to stand there. */
+  /** The chat's id of the last post that is known to be there. */
   post_id: z.string().optional(),
   doubt: doubtfulPost.optional(),
-  /** Entries up to it may stand in the chat from before this ledger. */
+  /** Entries up to it may be in the chat from before this ledger. */
   doubtful_to: z.number().optional(),
 });
 export type BridgePlace = z.infer<typeof bridgePlace>;

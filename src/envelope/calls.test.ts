@@ -6,7 +6,7 @@ import { publication } from './room.ts';
 describe('the argument of receive', () => {
   const args = { agents: ['ann'], after: 0 };
 
-  it('waits for nothing and takes a full page unless said', () => {
+  it('waits for nothing and takes a full page by default', () => {
     expect(receiveArgs.parse(args)).toEqual({ agents: ['ann'], after: 0, wait_seconds: 0, limit: 200 });
   });
 
@@ -111,14 +111,14 @@ describe('whom an envelope is for', () => {
     ['ann', ['*'], true],
     ['ann', ['Ann'], false],
   ])('to %s, read by %j: %s', (to, agents, is) => {
-    expect(isFor({ type: 'toy.said', id: 'i', from: 'synod', ts: '', to }, new Set(agents))).toBe(is);
+    expect(isFor({ type: 'toy.noted', id: 'i', from: 'synod', ts: '', to }, new Set(agents))).toBe(is);
   });
 
   it.each([
-    [['toy.said'], true],
+    [['toy.noted'], true],
     [['toy.other'], false],
-  ])('of the type toy.said, read by who asks for %j: %s', (types, is) => {
-    const envelope = { type: 'toy.said', id: 'i', from: 'synod', ts: '' };
+  ])('of the type toy.noted, read by who asks for %j: %s', (types, is) => {
+    const envelope = { type: 'toy.noted', id: 'i', from: 'synod', ts: '' };
     expect(isFor(envelope, new Set(['ann']), new Set(types))).toBe(is);
   });
 });

@@ -14,7 +14,7 @@ export const receiveArgs = z.object({
   agents: z
     .array(z.union([agentId, z.literal(EVERYONE)], { error: 'must be an agent id' }))
     .max(MAX_RECEIVE_AGENTS, `must hold at most ${MAX_RECEIVE_AGENTS} agents`),
-  /** Only events of these types; absent: of all. Who waits for a grant need not wake at what every other waiter says. */
+  /** Only events of these types; absent: of all. Who waits for a grant need not wake at the messages of every other waiter. */
   types: z.array(text.min(1).max(128)).min(1).max(64).optional(),
   /** The last `seq` already read; 0 from the start, -1 from now on. */
   after: whole(-1),
@@ -57,7 +57,7 @@ export interface Received {
   readonly retry_after_seconds?: number;
 }
 
-/** What another side says is the result of `receive`. */
+/** The result of `receive` as another side sends it. */
 export const received: z.ZodType<Received> = z.object({
   events: z.array(z.object({ seq: z.number(), envelope: envelopeLike })),
   next: z.number(),
@@ -74,7 +74,7 @@ export const startArgs = z.object({
 });
 export type StartArgs = z.infer<typeof startArgs>;
 
-/** Which message opened a workflow: what a client needs to tell a repeat from a conflict after the workflow has closed. */
+/** Which message opened a workflow: what distinguishes a repeat from a conflict after the workflow has closed. */
 export const opening = z.object({ from: z.string(), idempotency_key: z.string(), body_hash: z.string() });
 export type Opening = z.infer<typeof opening>;
 

@@ -40,7 +40,7 @@ describe('canonical JSON (RFC 8785)', () => {
     );
   });
 
-  it('tells different values apart', () => {
+  it('gives different values different texts', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => {
         const same = isDeepStrictEqual(JSON.parse(JSON.stringify(a)), JSON.parse(JSON.stringify(b)));

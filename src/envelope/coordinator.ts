@@ -16,7 +16,7 @@ const epoch = whole(1);
 
 /** Messages to a coordinator election, `synod:{room}:coordinator:{role}`. Durations in seconds. */
 export const coordinatorMessages = {
-  /** Stands for election; said again, it says "still active". The first one ever fixes the heartbeat. */
+  /** Makes the sender a candidate; repeated, it keeps it active. The first one ever fixes the heartbeat. */
   'coordinator.join': message('coordinator.join', {
     role,
     heartbeat_seconds: seconds({ max: MAX_HEARTBEAT_SECONDS }).default(DEFAULT_HEARTBEAT_SECONDS),

@@ -47,7 +47,7 @@ export interface Base {
   readonly reply_to?: string | undefined;
 }
 
-/** An envelope as it stands in logs and replies. */
+/** An envelope as it is logged and answered. */
 export interface Envelope extends Base {
   /** The one agent that it is for; absent: the room. */
   readonly to?: string | undefined;
@@ -122,11 +122,11 @@ export function bodyHash(message: object): string {
   return sha256Hex(canonicalJson(bodyOf(message)));
 }
 
-/** What another side says is an envelope, as far as that must be known to read its type. */
+/** An envelope from another side, checked as far as its type can be read. */
 export const envelopeLike = z.custom<Envelope>(
   (value) => typeof value === 'object' && value !== null && 'type' in value,
 );
-/** What another side says are the replies to each of some messages. */
+/** The replies to each of some messages, from another side. */
 export const replies = z.array(z.array(envelopeLike));
-/** What another side says is a workflow's public state. */
+/** A workflow's public state, from another side. */
 export const publicState = byName(json);

@@ -87,12 +87,12 @@ describe('durations', () => {
     expect(seconds().parse(value)).toBe(rounded);
   });
 
-  it('may be 0 where it is said so, and no less', () => {
+  it('may be 0 where that is allowed, and no less', () => {
     expect(seconds({ zero: true }).parse(0)).toBe(0);
     expect(seconds({ zero: true }).safeParse(-0.001).success).toBe(false);
   });
 
-  it('have a smaller maximum where it is said so', () => {
+  it('have a smaller maximum where one is given', () => {
     expect(seconds({ max: 300 }).parse(300)).toBe(300);
     expect(seconds({ max: 300 }).safeParse(300.0001).success).toBe(false);
   });

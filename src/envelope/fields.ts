@@ -20,7 +20,7 @@ export const roomName = z
   .string()
   .regex(ROOM, 'must be 1 to 64 of A-Z a-z 0-9 . _ - and start with a letter or a digit');
 
-/** Text without lone surrogates: they have no UTF-8, so two of them would meet in one hash. */
+/** Text without lone surrogates: they have no UTF-8, so two of them would have one hash. */
 export const text = z.string().refine((value) => !LONE_SURROGATE.test(value), 'must not hold lone surrogates');
 
 /** A message id or an idempotency key. */

@@ -4,7 +4,7 @@ import { readRaw } from './envelope.ts';
 import { isJson } from './fields.ts';
 import { fitsBytes, MAX_ENVELOPE_BYTES, utf8Bytes } from './limits.ts';
 
-/** Any code units, so that surrogates stand alone, too. */
+/** Any code units, so that there are lone surrogates, too. */
 const anyUnits = fc
   .array(
     fc.oneof(

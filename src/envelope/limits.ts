@@ -10,7 +10,7 @@ export const MAX_REQUEST_ENVELOPES = 512;
 export const MAX_REQUEST_BYTES = 1024 * KIB;
 /** Bytes of the replies to one `request`: Temporal takes no result over 2 MiB, and what an update has done cannot be undone. */
 export const MAX_REPLY_BYTES = 1024 * KIB;
-/** Nesting of JSON in free-form fields: deeper input could overflow the stack of whoever walks it. */
+/** Nesting of JSON in free-form fields: deeper input could overflow the stack of a recursive reader. */
 export const MAX_JSON_DEPTH = 64;
 /** Names that one emitted list holds beside its count. */
 export const MAX_LISTED_NAMES = 32;
@@ -55,10 +55,10 @@ export const DEFAULT_LINGER_SECONDS = 60;
 export const UNOPENED_SECONDS = 60;
 /** Renewals that fit into one lease: a single one that is lost must not lose it. */
 export const RENEWALS_A_LEASE = 3;
-/** Hops an envelope may still make where it does not say. */
+/** Hops an envelope may still make where it names none. */
 export const DEFAULT_MAX_HOPS = 8;
 
-/** Envelopes of one source that reach the room in a second; what is more is told as a digest. */
+/** Envelopes of one source that reach the room in a second; what is more is sent as a digest. */
 export const MAX_MIRRORED_A_SECOND = 200;
 /** Rows on a room's board. */
 export const MAX_BOARD_ROWS = 3_000;
@@ -81,7 +81,7 @@ function isPaired(text: string, i: number, unit: number): boolean {
   return unit < 0xdc00 ? other >= 0xdc00 && other <= 0xdfff : other >= 0xd800 && other <= 0xdbff;
 }
 
-/** Whether a value's JSON is at most `bytes` long, without counting where its length alone tells. */
+/** Whether a value's JSON is at most `bytes` long, without counting where its length is enough. */
 export function fitsBytes(json: string, bytes: number): boolean {
   if (json.length > bytes) return false;
   return json.length * 3 <= bytes || utf8Bytes(json) <= bytes;

@@ -40,12 +40,12 @@ describe.each(Object.entries(samples))('%s', (type, { valid, required, wrong }) 
     expect(result).toHaveProperty('reason', expect.stringMatching(new RegExp(`^${field}[ .[]`)));
   });
 
-  it('drops what it does not know, and what a sender may not say', () => {
+  it('drops what it does not know, and what a sender may not set', () => {
     expect(parse(type, { ...valid, colour: 'red', to: 'bob', seq: 9 })).toEqual(parse(type, valid));
   });
 });
 
-describe('what a field is when it is not said', () => {
+describe('what a field is when it is absent', () => {
   it('has the defaults of the task announcement', () => {
     expect(parse('task.announce', { ...task, title: 'x' })).toMatchObject({
       claim_seconds: 60,
@@ -157,7 +157,7 @@ describe('a raw value', () => {
     expect(readRaw(Object.assign(Object.create(null), { a: 1 }))).toEqual({ a: 1 });
   });
 
-  it('tells a refusal from an envelope', () => {
+  it('distinguishes a refusal from an envelope', () => {
     expect(isRefusal({ code: 'closed', reason: 'x' })).toBe(true);
     expect(isRefusal({ type: 'error', code: 'closed', reason: 'x' })).toBe(false);
   });

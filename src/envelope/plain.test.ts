@@ -13,12 +13,12 @@ it('keeps to one line of bounded length', () => {
   expect(plain('x'.repeat(200))).toBe('x'.repeat(200));
 });
 
-it('leaves ordinary words as they are', () => {
+it('leaves ordinary text as it is', () => {
   expect(plain('Write the release notes for agent-7, v1.2: größer')).toBe(
     'Write the release notes for agent-7, v1.2: größer',
   );
 });
 
-it('tells time to the second', () => {
+it('shows time to the second', () => {
   expect(clock(1_000_999)).toBe('1970-01-01 00:16:40 UTC');
 });

@@ -2,7 +2,7 @@ const MARKUP = /[\\`*_{}[\]()#+!|<>&~]/g;
 const CONTROL = /\p{Cc}+/gu;
 const MAX_SHOWN = 200;
 
-/** What somebody wrote, for an operator's page that renders Markdown: shown as it stands, on one line, and not too long. */
+/** A user's text for an operator's page that renders Markdown: shown as it is, on one line, and not too long. */
 export function plain(text: string): string {
   const short = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
   return short.replace(CONTROL, ' ').replace(MARKUP, '\\$&');

@@ -51,7 +51,7 @@ export class SynodError extends Error {
 
 type ParseIssue = Parameters<Exclude<z.core.ParseContext<z.core.$ZodIssue>['error'], undefined>>[0];
 
-/** Sentences for the issues that a schema has no own words for. */
+/** Sentences for the issues that a schema has no sentence of its own for. */
 export const parseErrors = {
   error: (issue: ParseIssue): string | undefined => {
     if (issue.input === undefined) return 'is missing';

@@ -63,7 +63,7 @@ const logged = z.custom<Envelope>(
   'must be an envelope',
 );
 
-/** What the primitives of a room tell it by the signal `publish`. */
+/** What the primitives of a room send it by the signal `publish`. */
 export const publication = z.object({
   source: z.string().min(1).max(255),
   events: z.array(z.object({ seq: whole(1), envelope: logged })).max(1_000),

@@ -8,7 +8,7 @@ export const MAX_SHARDS = 1_000;
 const DIGITS = 8;
 
 /**
- * What of a resource's name decides about its shard: what stands in its first `{…}`, so that names that are asked for together
+ * What of a resource's name decides about its shard: the text in its first `{…}`, so that names that are asked for together
  * can share one; the whole name where that is empty or missing.
  */
 export function shardTag(resource: string): string {

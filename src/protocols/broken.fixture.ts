@@ -13,8 +13,8 @@ export function changed<S>(decision: Decision<S>, change: (state: S) => S): Deci
   return 'refuse' in decision ? decision : { ...decision, state: change(decision.state) };
 }
 
-/** Deadlines that nobody hears. */
-export function deaf<S, M extends Base>(protocol: Protocol<S, M>): Protocol<S, M> {
+/** Deadlines that are ignored. */
+export function ignoring<S, M extends Base>(protocol: Protocol<S, M>): Protocol<S, M> {
   return {
     ...protocol,
     decide: (state, input, context) => (input.kind === 'deadline' ? { state } : protocol.decide(state, input, context)),

@@ -40,7 +40,7 @@ export class ProtocolDrive<S, M extends Base> {
   }
 
   /** The same, in short: `decision.voted`, `error not_eligible`. */
-  told(from: string, verb: string, fields: Fields = {}): string[] {
+  answers(from: string, verb: string, fields: Fields = {}): string[] {
     return this.say(from, verb, fields).map(short);
   }
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { Base, Envelope } from '../envelope/envelope.ts';
 import type { Broken } from './broken.fixture.ts';
 import type { Protocol } from './protocol.ts';
-import type { CommonProperty, Watched } from './watched.fixture.ts';
+import type { CommonProperty, Observed } from './observed.fixture.ts';
 
 /** An earlier message comes again. */
 export const repeat = fc.record({ do: fc.constant('repeat' as const), nth: fc.nat(20) });
@@ -54,7 +54,7 @@ export function keepsEveryProperty<S, M extends Base, Schedule, Property extends
   });
 }
 
-/** The tests that each broken copy is noticed by the property it breaks, in a schedule that the sound protocol stands. */
+/** The tests that each broken copy is noticed by the property it breaks, in a schedule that the sound protocol passes. */
 export function noticesBroken<S, M extends Base, Schedule, Property extends string>(
   { sound, schedule, broken }: Course<S, M, Schedule, Property>,
   copies: readonly Broken<S, M, Property>[],
@@ -76,7 +76,7 @@ type Passing = { do: 'repeat'; nth: number } | { do: 'deadline'; offset: number 
 
 /** Leads a run through its opening and what follows; the properties that this breaks. */
 export function lead<S, M extends Base, Seen, Property extends string, Say extends { readonly do: 'say' }>(
-  run: Watched<S, M, Seen, Property>,
+  run: Observed<S, M, Seen, Property>,
   opening: object,
   moves: readonly (Say | Passing)[],
   messageOf: (move: Say, id: string) => object,

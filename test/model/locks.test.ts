@@ -12,7 +12,7 @@ const small: LockScopeOptions = {
   leaseTicks: 2,
   waitTicks: 2,
 };
-/** What a tick of this world's clock, or who looks only at the locks that are left, cannot tell. */
+/** What cannot be seen by ticks of this clock, or in the locks that are left. */
 const UNSEEN = new Set([
   'only the holder in time',
   'nothing ends early',

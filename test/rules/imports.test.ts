@@ -16,7 +16,7 @@ const MAY_IMPORT: { readonly [part: string]: readonly string[] } = {
   dev: [],
   client: ['envelope', 'dev'],
   activities: ['client', 'envelope'],
-  bridge: ['client', 'envelope'],
+  bridge: ['client', 'dev', 'envelope'],
   gateway: ['bridge', 'client', 'dev', 'envelope'],
   'plugin.ts': ['activities', 'envelope'],
   'worker.ts': ['plugin.ts', 'envelope'],

@@ -1,9 +1,9 @@
-import { type Broken, changed, deaf, hasty } from '../broken.fixture.ts';
+import { type Broken, changed, ignoring, hasty } from '../broken.fixture.ts';
 import type { BarrierMessage } from '../../envelope/barrier.ts';
 import type { Context, Decision, Input, Protocol } from '../protocol.ts';
 import { barrier } from './protocol.ts';
 import { rosterSize, standingOf, type BarrierState } from './state.ts';
-import type { Property } from './watch.fixture.ts';
+import type { Property } from './observer.fixture.ts';
 
 export type BarrierProtocol = Protocol<BarrierState, BarrierMessage>;
 type Decide = (state: BarrierState, input: Input<BarrierMessage>, context: Context) => Decision<BarrierState>;
@@ -103,7 +103,7 @@ export const brokenProtocols: readonly Broken<BarrierState, BarrierMessage, Prop
     breaks: 'who is in and who is missing is named',
   },
   { name: 'a time-out a millisecond early', protocol: hasty(barrier), breaks: 'no early time-out' },
-  { name: 'a time-out that nobody hears', protocol: deaf(barrier), breaks: 'every deadline progresses' },
+  { name: 'a time-out that is ignored', protocol: ignoring(barrier), breaks: 'every deadline progresses' },
   { name: 'a second end', protocol: resolvedAgain, breaks: 'at most one outcome' },
   {
     name: 'a check-in that is acknowledged and forgotten',

@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Host } from '../../host/host.ts';
 import { deadline, holdsFor, keepsEveryProperty, lead, noticesBroken, pass, repeat } from '../properties.fixture.ts';
-import { Watched } from '../watched.fixture.ts';
+import { Observed } from '../observed.fixture.ts';
 import { brokenProtocols, type BarrierProtocol } from './broken.fixture.ts';
 import { barrier } from './protocol.ts';
-import { onlooker, type Property } from './watch.fixture.ts';
+import { observer, type Property } from './observer.fixture.ts';
 
 const MEMBERS = ['bob', 'cleo', 'dan', '7'];
 const LATE = ['eve', 'fay'];
@@ -68,7 +68,7 @@ function messageOf(each: Extract<Schedule['moves'][number], { do: 'say' }>, id: 
 
 function broken(protocol: BarrierProtocol, each: Schedule): ReadonlySet<Property> {
   const host = new Host(protocol, { workflowId: 'synod:lab:barrier:b', room: 'lab', config: {}, now: 0 });
-  return lead(new Watched(host, onlooker), openingOf(each), each.moves, messageOf, (seen) => seen.deadline);
+  return lead(new Observed(host, observer), openingOf(each), each.moves, messageOf, (seen) => seen.deadline);
 }
 
 const course = { sound: barrier, schedule, broken };

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { opened, unopened } from './barrier.fixture.ts';
 
 describe('a check-in', () => {
-  it('is told who is in and who is missing, in the order of their coming and of the roster', () => {
+  it('is answered who is in, in the order of arrival, and who is missing, in that of the roster', () => {
     const drive = opened();
     drive.say('dan', 'checkin');
     expect(drive.say('bob', 'checkin', { note: 'ready' })).toMatchObject([
@@ -30,7 +30,7 @@ describe('a check-in', () => {
 
   it.each(['ann', 'Bob', 'constructor', 'operator:jo'])('of %s, who is no member, is refused', (from) => {
     const drive = opened();
-    expect(drive.told(from, 'checkin')).toEqual(['error not_eligible']);
+    expect(drive.answers(from, 'checkin')).toEqual(['error not_eligible']);
     expect(drive.view('arrived')).toEqual([]);
   });
 
@@ -49,7 +49,7 @@ describe('a check-in', () => {
       dropped_count: 0,
     });
     expect(released).not.toHaveProperty('to');
-    expect(drive.told('bob', 'checkin')).toEqual(['error closed']);
+    expect(drive.answers('bob', 'checkin')).toEqual(['error closed']);
     expect(
       drive
         .at(60)
@@ -79,7 +79,7 @@ describe('a member that leaves', () => {
     const drive = opened();
     drive.say('bob', 'checkin');
     drive.say('cleo', 'checkin');
-    expect(drive.told('dan', 'leave')).toEqual(['barrier.accepted', 'barrier.released']);
+    expect(drive.answers('dan', 'leave')).toEqual(['barrier.accepted', 'barrier.released']);
   });
 
   it('after it had come does not count as arrived', () => {
@@ -94,8 +94,8 @@ describe('a member that leaves', () => {
     const drive = opened();
     drive.say('bob', 'leave');
     drive.events();
-    expect(drive.told('bob', 'leave')).toEqual(['barrier.accepted']);
-    expect(drive.told('bob', 'checkin')).toEqual(['error not_eligible']);
+    expect(drive.answers('bob', 'leave')).toEqual(['barrier.accepted']);
+    expect(drive.answers('bob', 'checkin')).toEqual(['error not_eligible']);
     expect(drive.view('dropped')).toEqual(['bob']);
     expect(drive.events()).toEqual([]);
   });
@@ -103,13 +103,13 @@ describe('a member that leaves', () => {
   it('as all others have fails the barrier', () => {
     const drive = opened();
     drive.say('bob', 'checkin');
-    for (const from of ['bob', 'cleo']) expect(drive.told(from, 'leave')).toEqual(['barrier.accepted']);
+    for (const from of ['bob', 'cleo']) expect(drive.answers(from, 'leave')).toEqual(['barrier.accepted']);
     const [, failed] = drive.say('dan', 'leave');
     expect(failed).toMatchObject({ type: 'barrier.failed', missing: [], arrived: [], dropped: ['bob', 'cleo', 'dan'] });
   });
 
   it('must have been one', () => {
-    expect(opened().told('ann', 'leave')).toEqual(['error not_eligible']);
+    expect(opened().answers('ann', 'leave')).toEqual(['error not_eligible']);
   });
 });
 
@@ -118,42 +118,42 @@ describe('a roster in parts', () => {
 
   it('releases nobody before its last part, and all at it who are in', () => {
     const drive = opened(first);
-    expect(drive.told('bob', 'checkin')).toEqual(['barrier.waiting']);
-    expect(drive.told('cleo', 'checkin')).toEqual(['barrier.waiting']);
-    expect(drive.told('dan', 'checkin')).toEqual(['error not_eligible']);
+    expect(drive.answers('bob', 'checkin')).toEqual(['barrier.waiting']);
+    expect(drive.answers('cleo', 'checkin')).toEqual(['barrier.waiting']);
+    expect(drive.answers('dan', 'checkin')).toEqual(['error not_eligible']);
     expect(drive.say('ann', 'roster', { roster: ['dan'], more: true })).toMatchObject([
       { type: 'barrier.accepted', roster_count: 3 },
     ]);
-    expect(drive.told('dan', 'checkin')).toEqual(['barrier.waiting']);
+    expect(drive.answers('dan', 'checkin')).toEqual(['barrier.waiting']);
     drive.say('eve', 'checkin');
-    expect(drive.told('ann', 'roster', { roster: ['eve'] })).toEqual(['barrier.accepted']);
-    expect(drive.told('eve', 'checkin')).toEqual(['barrier.waiting', 'barrier.released']);
+    expect(drive.answers('ann', 'roster', { roster: ['eve'] })).toEqual(['barrier.accepted']);
+    expect(drive.answers('eve', 'checkin')).toEqual(['barrier.waiting', 'barrier.released']);
   });
 
-  it('is released or failed by its last part where all have come or gone before', () => {
+  it('is released or failed by its last part where all have checked in or left before', () => {
     const drive = opened(first);
     drive.say('bob', 'leave');
-    expect(drive.told('cleo', 'leave')).toEqual(['barrier.accepted']);
-    expect(drive.told('ann', 'roster', { roster: ['dan'], more: true })).toEqual(['barrier.accepted']);
+    expect(drive.answers('cleo', 'leave')).toEqual(['barrier.accepted']);
+    expect(drive.answers('ann', 'roster', { roster: ['dan'], more: true })).toEqual(['barrier.accepted']);
     drive.say('dan', 'checkin');
     drive.say('ann', 'roster', { roster: ['eve'], more: true });
     drive.say('eve', 'leave');
     expect(drive.view('status')).toBe('open');
-    expect(drive.told('ann', 'roster', { roster: ['fay'] })).toEqual(['barrier.accepted']);
-    expect(drive.told('fay', 'leave')).toEqual(['barrier.accepted', 'barrier.released']);
+    expect(drive.answers('ann', 'roster', { roster: ['fay'] })).toEqual(['barrier.accepted']);
+    expect(drive.answers('fay', 'leave')).toEqual(['barrier.accepted', 'barrier.released']);
   });
 
   it.each(['bob', 'operator:jo', 'Ann'])('is not for %s to add to', (from) => {
     const drive = opened(first);
-    expect(drive.told(from, 'roster', { roster: ['dan'] })).toEqual(['error unauthorized']);
+    expect(drive.answers(from, 'roster', { roster: ['dan'] })).toEqual(['error unauthorized']);
     expect(drive.view('roster')).toEqual(['bob', 'cleo']);
   });
 
   it('is closed after its last part', () => {
     const drive = opened(first);
     drive.say('ann', 'roster', { roster: ['dan'] });
-    expect(drive.told('ann', 'roster', { roster: ['eve'] })).toEqual(['error closed']);
-    expect(opened().told('ann', 'roster', { roster: ['eve'] })).toEqual(['error closed']);
+    expect(drive.answers('ann', 'roster', { roster: ['eve'] })).toEqual(['error closed']);
+    expect(opened().answers('ann', 'roster', { roster: ['eve'] })).toEqual(['error closed']);
   });
 
   it('holds nobody twice, and 1,024 in all', () => {
@@ -172,7 +172,7 @@ describe('a roster in parts', () => {
     expect(error).toMatchObject({ code: 'invalid_envelope' });
     expect(error?.['reason']).toMatch(/^quorum /);
     expect(drive.view('roster_complete')).toBe(false);
-    expect(drive.told('ann', 'roster', { roster: ['dan', 'eve'] })).toEqual(['barrier.accepted']);
+    expect(drive.answers('ann', 'roster', { roster: ['dan', 'eve'] })).toEqual(['barrier.accepted']);
     expect(drive.view('roster_complete')).toBe(true);
   });
 });
@@ -210,7 +210,7 @@ describe('an opening', () => {
 });
 
 describe('a repeat', () => {
-  it('of a check-in gets who was in then, and how things stand now', () => {
+  it('of a check-in gets who was in then, and who is in now', () => {
     const drive = opened();
     const checkin = drive.message('bob', 'checkin');
     const first = drive.send(checkin);

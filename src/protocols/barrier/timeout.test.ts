@@ -14,7 +14,7 @@ describe('the time-out', () => {
     expect(drive.at(60).events()).toMatchObject([
       { type: 'barrier.failed', arrived: ['bob'], missing: ['cleo', 'dan'], missing_count: 2, dropped: [] },
     ]);
-    expect(drive.told('cleo', 'checkin')).toEqual(['error closed']);
+    expect(drive.answers('cleo', 'checkin')).toEqual(['error closed']);
     expect(drive.host.effects).toEqual([]);
   });
 
@@ -46,7 +46,7 @@ describe('the time-out', () => {
   it('comes first where a check-in is handled at that millisecond', () => {
     const drive = opened({ roster: ['bob'], fallback: 'fail' });
     drive.now = 60_000;
-    expect(drive.told('bob', 'checkin')).toEqual(['error closed']);
+    expect(drive.answers('bob', 'checkin')).toEqual(['error closed']);
   });
 
   it('before the last part of the roster never releases', () => {
@@ -60,8 +60,8 @@ describe('the time-out', () => {
 describe('an escalated barrier', () => {
   it('still counts who comes, and is released when all are in', () => {
     const drive = opened().at(60);
-    for (const from of ['bob', 'cleo']) expect(drive.told(from, 'checkin')).toEqual(['barrier.waiting']);
-    expect(drive.at(100_000).told('dan', 'checkin')).toEqual(['barrier.waiting', 'barrier.released']);
+    for (const from of ['bob', 'cleo']) expect(drive.answers(from, 'checkin')).toEqual(['barrier.waiting']);
+    expect(drive.at(100_000).answers('dan', 'checkin')).toEqual(['barrier.waiting', 'barrier.released']);
   });
 
   it('that is extended is escalated again each time that the extension runs out', () => {
@@ -96,7 +96,7 @@ describe('an operator’s resolve', () => {
     expect(drive.at(seconds).say('operator:jo', 'resolve', { action: 'fail' })).toMatchObject([
       { type: 'barrier.failed', arrived: ['cleo'], missing: ['bob', 'dan'], dropped: [] },
     ]);
-    expect(drive.told('operator:jo', 'resolve', { action: 'extend' })).toEqual(['error closed']);
+    expect(drive.answers('operator:jo', 'resolve', { action: 'extend' })).toEqual(['error closed']);
   });
 
   it('with extend before the time-out moves it, and the fallback stays what it is', () => {
@@ -111,11 +111,11 @@ describe('an operator’s resolve', () => {
     const drive = opened({ more: true });
     drive.say('bob', 'checkin');
     expect(drive.say('operator:jo', 'resolve', { action: 'proceed' })[0]?.['reason']).toMatch(/^action /);
-    expect(drive.told('operator:jo', 'resolve', { action: 'fail' })).toEqual(['barrier.failed']);
+    expect(drive.answers('operator:jo', 'resolve', { action: 'fail' })).toEqual(['barrier.failed']);
   });
 
   it.each(['ann', 'bob', 'operators:jo'])('by %s, who is none, is unauthorized', (from) => {
-    expect(opened().told(from, 'resolve', { action: 'proceed' })).toEqual(['error unauthorized']);
+    expect(opened().answers(from, 'resolve', { action: 'proceed' })).toEqual(['error unauthorized']);
   });
 
   it.each([
@@ -134,7 +134,7 @@ describe('the largest roster', () => {
     const drive = opened({ roster: members.slice(0, 100), more: true, fallback: 'fail' });
     for (let at = 100; at < members.length; at += 100) {
       const roster = members.slice(at, at + 100);
-      expect(drive.told('ann', 'roster', { roster, more: at + 100 < members.length })).toEqual(['barrier.accepted']);
+      expect(drive.answers('ann', 'roster', { roster, more: at + 100 < members.length })).toEqual(['barrier.accepted']);
     }
     return drive;
   }
@@ -166,22 +166,22 @@ describe('the largest roster', () => {
     const [last = '', ...others] = members;
     const drive = filled();
     for (const from of others) drive.say(from, 'checkin', key(from, 'c'));
-    for (const from of others) expect(drive.told(from, 'leave', key(from, 'l'))).toEqual(['barrier.accepted']);
-    expect(drive.told(last, 'leave', key(last, 'l'))).toEqual(['barrier.accepted', 'barrier.failed']);
+    for (const from of others) expect(drive.answers(from, 'leave', key(from, 'l'))).toEqual(['barrier.accepted']);
+    expect(drive.answers(last, 'leave', key(last, 'l'))).toEqual(['barrier.accepted', 'barrier.failed']);
     const { state, memory } = drive.host.snapshot();
     const pinned = JSON.stringify(Reflect.get(Object(memory), 'pinned'));
     expect(JSON.stringify(state).length + Buffer.byteLength(pinned)).toBeLessThanOrEqual(384 * KIB);
   });
 
-  it('is never larger than its protocol says, and not much smaller', () => {
+  it('is never larger than its protocol counts, and not much smaller', () => {
     const drive = filled();
     for (const from of members.slice(0, 600)) drive.say(from, 'checkin');
     for (const each of [opened(), drive]) {
       const state = barrierState.parse(each.host.snapshot().state);
       const bytes = Buffer.byteLength(JSON.stringify(state));
-      const said = barrier.size?.(state) ?? 0;
-      expect(said).toBeGreaterThanOrEqual(bytes);
-      expect(said).toBeLessThan(bytes * 1.1 + KIB);
+      const counted = barrier.size?.(state) ?? 0;
+      expect(counted).toBeGreaterThanOrEqual(bytes);
+      expect(counted).toBeLessThan(bytes * 1.1 + KIB);
     }
   });
 

@@ -22,7 +22,7 @@ function ledger(
 
 const same = (state: LedgerState): LedgerState => state;
 
-/** A settled part, or the whole text that it is of, as told. */
+/** A settled part, or the whole text that it is of, as posted. */
 const wholeAtOnce = (state: LedgerState): LedgerState => {
   const { doubt } = state.place;
   return doubt ? { ...state, place: { ...state.place, doubt: { ...doubt, parts: doubt.part + 1 } } } : state;
@@ -50,7 +50,7 @@ export const brokenLedgers: readonly {
     breaks: 'one poster at a time',
   },
   {
-    name: 'a lease that is not renewed by what its poster says',
+    name: 'a lease that is not renewed by the messages of its poster',
     protocol: ledger('bridge.send', same, (next) =>
       next.poster ? { ...next, poster: { ...next.poster, until: next.poster.until - next.poster.lease_ms } } : next,
     ),
@@ -62,7 +62,7 @@ export const brokenLedgers: readonly {
     breaks: 'a repeat is marked',
   },
   {
-    name: 'a text that is told with its first part',
+    name: 'a text that counts as posted with its first part',
     protocol: ledger('bridge.settle', wholeAtOnce),
     breaks: 'nothing is lost',
   },

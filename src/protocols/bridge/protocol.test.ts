@@ -28,7 +28,7 @@ const settled = { epoch: 1, key: 'k1', outcome: 'posted', post_id: '$1' };
 const place = (): Json | undefined => say('b2', 'take')?.['place'];
 
 describe('the ledger of a chat', () => {
-  it('has one poster: another waits until it is silent for its lease, or lets go', () => {
+  it('has one poster: another waits until its lease has run out, or is released', () => {
     expect(say('b1', 'take', { lease_seconds: 10 })).toMatchObject({ type: 'bridge.taken', epoch: 1 });
     expect(say('b2', 'take')).toMatchObject({
       code: 'held',
@@ -44,7 +44,7 @@ describe('the ledger of a chat', () => {
     expect(say('b1', 'take')).toMatchObject({ type: 'bridge.taken', epoch: 3 });
   });
 
-  it('refuses whatever an earlier poster says, and what no poster says', () => {
+  it('refuses every message of an earlier poster, and of one that never was', () => {
     say('b1', 'take', { lease_seconds: 1 });
     now += 1_000;
     say('b2', 'take');
@@ -69,7 +69,7 @@ describe('the ledger of a chat', () => {
     expect(say('b2', 'take')).toMatchObject({ code: 'held' });
   });
 
-  it('begins where the first poster says, and never again', () => {
+  it('begins where the first poster asks for, and never again', () => {
     say('b1', 'take', { cursor: 7 });
     say('b1', 'release', { epoch: 1 });
     expect(say('b2', 'take', { cursor: 2 })).toMatchObject({ place: { after: 7, part: 0 } });
@@ -84,7 +84,7 @@ describe('the ledger of a chat', () => {
     expect(host.view(undefined, now)).toMatchObject({ cursor: 1, posted: 1, refused: 0 });
   });
 
-  it('hands what is in doubt, word for word, to whoever takes over', () => {
+  it('hands what is in doubt, unchanged, to whoever takes over', () => {
     say('b1', 'take', { lease_seconds: 1 });
     say('b1', 'send', { ...post, parts: 2 });
     now += 1_000;
@@ -105,7 +105,7 @@ describe('the ledger of a chat', () => {
     expect(say('b1', 'send', { ...post, after: 1, part: 1, parts: 1 })).toMatchObject({ code: 'invalid_envelope' });
   });
 
-  it('lets what is in doubt be said otherwise, under the same key', () => {
+  it('lets the text of what is in doubt be replaced, under the same key', () => {
     say('b1', 'take', { lease_seconds: 1 });
     say('b1', 'send', post);
     expect(say('b1', 'send', { ...post, text: 'perhaps again: hello' })).toMatchObject({ type: 'bridge.renewed' });
@@ -126,7 +126,7 @@ describe('the ledger of a chat', () => {
     expect(say('b2', 'settle', { ...settled, epoch: 2, key: 'k2' })).toMatchObject({ cursor: 1 });
   });
 
-  it('lets another text begin where the rest of one cannot be told any more', () => {
+  it('lets another text begin where the rest of one cannot be posted any more', () => {
     say('b1', 'take');
     say('b1', 'send', { ...post, parts: 2 });
     say('b1', 'settle', settled);
@@ -153,7 +153,7 @@ describe('the ledger of a chat', () => {
     expect(place()).toEqual({ after: 2, part: 0, whole: '', doubtful_to: 7 });
   });
 
-  it('tells nobody: what it logged would come back to the room, and to the chat', () => {
+  it('publishes nothing: what it logged would come back to the room, and to the chat', () => {
     say('b1', 'take');
     say('b1', 'send', post);
     say('b1', 'settle', settled);

@@ -3,7 +3,7 @@ import type { CoordinatorMessage } from '../../envelope/coordinator.ts';
 import type { Context, Decided, Decision, Input, Protocol } from '../protocol.ts';
 import { coordinatorElection } from './protocol.ts';
 import { heard, type ElectionState } from './state.ts';
-import type { Property } from './watch.fixture.ts';
+import type { Property } from './observer.fixture.ts';
 
 type ElectionProtocol = Protocol<ElectionState, CoordinatorMessage>;
 type Decide = (state: ElectionState, input: Input<CoordinatorMessage>, context: Context) => Decision<ElectionState>;
@@ -36,7 +36,7 @@ const endless: ElectionProtocol = { ...coordinatorElection, nextDeadline: () => 
 
 const epochNotRaised = withChange((decided, { epoch }) => (epoch === 0 ? decided : renumbered(decided, epoch)));
 
-/** A new start, as if the last epoch had been kept by the coordinator that is gone. */
+/** A new start, as if the last epoch had been kept by the coordinator that has gone. */
 const epochForgotten = withChange((decided, { leader, epoch }) =>
   leader || decided.state.epoch === epoch ? decided : renumbered(decided, 1),
 );
@@ -84,7 +84,7 @@ const lowerDeposes = withDecide((state, input, context) => {
   };
 });
 
-/** Who joins while nobody leads only stands, and who follows nobody is never elected. */
+/** Who joins while nobody leads is only a candidate, and is never elected. */
 const onlyStands = withDecide((state, input, context) => {
   if (state.leader || !state.term || input.kind !== 'message' || input.message.type !== 'coordinator.join')
     return coordinatorElection.decide(state, input, context);
@@ -108,7 +108,7 @@ const noSuccessor = withChange((decided, { leader, epoch }) => {
 
 const stuck = withChange((decided, state, input) => (input.kind === 'deadline' ? { ...decided, state } : decided));
 
-/** Repeats are told how it stands now, in the place of what was said then. */
+/** Repeats are answered with the present state, in the place of the first answer. */
 const answersNow: ElectionProtocol = {
   ...coordinatorElection,
   answer: (message, [kind, , ...parts], state) =>
@@ -129,13 +129,13 @@ export const brokenProtocols: readonly Broken<ElectionState, CoordinatorMessage,
   },
   { name: 'the epoch not raised', protocol: epochNotRaised, breaks: 'one coordinator an epoch' },
   { name: 'the epoch forgotten with its coordinator', protocol: epochForgotten, breaks: 'epochs strictly rise' },
-  { name: 'candidates that were not heard', protocol: lapsedWin, breaks: 'only the active win' },
+  { name: 'candidates that have lapsed', protocol: lapsedWin, breaks: 'only the active win' },
   { name: 'the highest id', protocol: highestWins, breaks: 'the lowest active id wins' },
-  { name: 'a lower id that deposes', protocol: lowerDeposes, breaks: 'a live coordinator is never deposed' },
+  { name: 'a lower id that deposes', protocol: lowerDeposes, breaks: 'an active coordinator is never deposed' },
   {
     name: 'a coordinator lost a millisecond early',
     protocol: hasty(coordinatorElection),
-    breaks: 'a live coordinator is never deposed',
+    breaks: 'an active coordinator is never deposed',
   },
   {
     name: 'a vacant role that nobody can take',

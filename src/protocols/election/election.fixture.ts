@@ -31,7 +31,7 @@ export class ElectionDrive {
   }
 
   /** The same, in short: `coordinator.joined 1 ann`, `error not_holder`. */
-  told(from: string, verb: string, fields: Fields = {}): string[] {
+  answers(from: string, verb: string, fields: Fields = {}): string[] {
     return this.say(from, verb, fields).map(short);
   }
 

@@ -6,8 +6,8 @@ import type { Protocol } from '../protocol.ts';
 import { brokenProtocols } from './broken.fixture.ts';
 import { coordinatorElection } from './protocol.ts';
 import type { ElectionState } from './state.ts';
-import { PROPERTIES, type Property } from './watch.fixture.ts';
-import { WatchedElection, type Raw, type Sent } from './watched.fixture.ts';
+import { PROPERTIES, type Property } from './observer.fixture.ts';
+import { ObservedElection, type Raw, type Sent } from './observed.fixture.ts';
 
 const HEARTBEAT_MS = 20;
 const LAPSE_MS = 3 * HEARTBEAT_MS;
@@ -28,7 +28,7 @@ const say = fc.record({
     { weight: 2, arbitrary: fc.constant('directive') },
     fc.constantFrom('resign', 'leave'),
   ),
-  // Relative to the epoch that stands when it is sent: mostly that one.
+  // Relative to the epoch at the time it is sent: mostly that one.
   epoch: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, fc.integer({ min: -2, max: 1 })),
   delay: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.integer({ min: 1, max: 8 })),
 });
@@ -42,7 +42,7 @@ const schedule = fc.array(move, { maxLength: 50 });
 
 /** The properties that a schedule breaks. */
 function broken(protocol: Protocol<ElectionState, CoordinatorMessage>, moves: readonly Move[]): Set<Property> {
-  const election = new WatchedElection(protocol, LAPSE_MS);
+  const election = new ObservedElection(protocol, LAPSE_MS);
   const sent: Sent[] = [];
   let underway: { at: number; raw: Raw }[] = [];
   for (const [i, each] of moves.entries()) {

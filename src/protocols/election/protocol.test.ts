@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ElectionDrive } from './election.fixture.ts';
 
 describe('coordinator.join', () => {
-  it('elects the first at once; the others are told who leads', () => {
+  it('elects the first at once; the others are answered who leads', () => {
     const election = new ElectionDrive();
     const [joined] = election.say('bob', 'join', { heartbeat_seconds: 7 });
     expect(joined).toMatchObject({
@@ -13,14 +13,14 @@ describe('coordinator.join', () => {
       coordinator: 'bob',
       heartbeat_seconds: 7,
     });
-    expect(election.told('ann', 'join')).toEqual(['coordinator.joined 1 bob']);
+    expect(election.answers('ann', 'join')).toEqual(['coordinator.joined 1 bob']);
     const elected = election.events().filter(({ type }) => type === 'coordinator.elected');
     expect(elected).toMatchObject([{ from: 'synod', role: 'main', epoch: 1, coordinator: 'bob' }]);
     expect(elected[0]).not.toHaveProperty('to');
     expect(elected[0]).not.toHaveProperty('in_reply_to');
   });
 
-  it('fixes the heartbeat for good with the first one ever', () => {
+  it('fixes the heartbeat with the first one ever', () => {
     const election = new ElectionDrive();
     election.say('bob', 'join', { heartbeat_seconds: 2 });
     expect(election.say('ann', 'join', { heartbeat_seconds: 100 })).toMatchObject([{ heartbeat_seconds: 2 }]);
@@ -30,29 +30,29 @@ describe('coordinator.join', () => {
     expect(election.host.nextDeadline()?.at).toBe(12_000);
   });
 
-  it('said again is answered and not logged; after a lapse it is logged', () => {
+  it('repeated is answered and not logged; after a lapse it is logged', () => {
     const election = new ElectionDrive('bob', 'ann');
-    expect(election.at(20).told('ann', 'join')).toEqual(['coordinator.joined 1 bob']);
-    expect(election.told('bob', 'heartbeat', { epoch: 1 })).toEqual(['coordinator.alive 1']);
+    expect(election.at(20).answers('ann', 'join')).toEqual(['coordinator.joined 1 bob']);
+    expect(election.answers('bob', 'heartbeat', { epoch: 1 })).toEqual(['coordinator.alive 1']);
     expect(election.events()).toEqual([]);
-    expect(election.at(49.999).told('ann', 'join')).toEqual(['coordinator.joined 1 bob']);
-    expect(election.told('bob', 'heartbeat', { epoch: 1 })).toEqual(['coordinator.alive 1']);
+    expect(election.at(49.999).answers('ann', 'join')).toEqual(['coordinator.joined 1 bob']);
+    expect(election.answers('bob', 'heartbeat', { epoch: 1 })).toEqual(['coordinator.alive 1']);
     expect(election.events()).toEqual([]);
     election.at(75).say('bob', 'heartbeat', { epoch: 1 });
     election.at(79.998).say('ann', 'join');
     expect(election.events()).toEqual([]);
     election.at(104).say('bob', 'heartbeat', { epoch: 1 });
-    expect(election.at(109.998).told('ann', 'join')).toEqual(['coordinator.joined 1 bob']);
+    expect(election.at(109.998).answers('ann', 'join')).toEqual(['coordinator.joined 1 bob']);
     expect(election.events()).toMatchObject([{ type: 'coordinator.join' }, { type: 'coordinator.joined' }]);
   });
 
   it('of a lower id deposes nobody', () => {
     const election = new ElectionDrive('bob');
-    expect(election.told('ann', 'join')).toEqual(['coordinator.joined 1 bob']);
-    expect(election.told('bob', 'directive', { epoch: 1, directive: 'go on' })).toEqual(['coordinator.accepted 1']);
+    expect(election.answers('ann', 'join')).toEqual(['coordinator.joined 1 bob']);
+    expect(election.answers('bob', 'directive', { epoch: 1, directive: 'go on' })).toEqual(['coordinator.accepted 1']);
   });
 
-  it('repeated under its own id tells who leads now, or that nobody does', () => {
+  it('repeated under its own id is answered who leads now, or that nobody does', () => {
     const election = new ElectionDrive();
     const join = { id: 'j', ts: '', type: 'coordinator.join', from: 'bob' };
     const repeat = () =>
@@ -67,7 +67,7 @@ describe('coordinator.join', () => {
     expect(repeat()).toEqual([first, ['coordinator.elected', 2, 'ann']]);
     election.at(30);
     expect(repeat()).toEqual([first, ['coordinator.lost', 2, 'ann']]);
-    // It was done once: bob does not stand again by it.
+    // It was done once: bob is no candidate again by it.
     expect(election.view('candidate_count')).toBe(0);
   });
 });
@@ -87,12 +87,12 @@ describe('coordinator.heartbeat', () => {
     election.at(20).say('bob', 'join');
     // It is active all the same, so it wins again: in the next epoch.
     expect(election.at(30).emitted()).toEqual(['coordinator.lost 1 bob', 'coordinator.elected 2 bob']);
-    expect(election.told('bob', 'heartbeat', { epoch: 1 })).toEqual(['error stale_epoch']);
+    expect(election.answers('bob', 'heartbeat', { epoch: 1 })).toEqual(['error stale_epoch']);
   });
 
   it.each(['heartbeat', 'directive', 'resign'])('like every message of a coordinator is fenced: %s', (verb) => {
     const say = (election: ElectionDrive, from: string, epoch: number) =>
-      election.told(from, verb, { epoch, ...(verb === 'directive' ? { directive: 'go' } : {}) });
+      election.answers(from, verb, { epoch, ...(verb === 'directive' ? { directive: 'go' } : {}) });
     expect(say(new ElectionDrive(), 'ann', 1)).toEqual(['error invalid_envelope']);
     const election = new ElectionDrive('bob', 'ann');
     expect(say(election, 'ann', 1)).toEqual(['error not_holder']);
@@ -109,7 +109,7 @@ describe('coordinator.heartbeat', () => {
 });
 
 describe('coordinator.directive', () => {
-  it('is logged for the room as it was said, with its epoch', () => {
+  it('is logged for the room as it was sent, with its epoch', () => {
     const election = new ElectionDrive('bob');
     const directive = { sort: ['a', 1, null] };
     const [accepted] = election.say('bob', 'directive', { epoch: 1, directive });
@@ -153,8 +153,8 @@ describe('coordinator.directive', () => {
   });
 });
 
-describe('a coordinator that goes by itself', () => {
-  it('by resigning is followed at once, and stands no more', () => {
+describe('a coordinator that goes of its own accord', () => {
+  it('by resigning is followed at once, and is no candidate any more', () => {
     const election = new ElectionDrive('ann', 'cleo', 'bob');
     const [resigned] = election.say('ann', 'resign', { epoch: 1 });
     expect(resigned).toMatchObject({ type: 'coordinator.resigned', epoch: 1, coordinator: 'ann' });
@@ -168,15 +168,15 @@ describe('a coordinator that goes by itself', () => {
 
   it('by leaving has resigned', () => {
     const election = new ElectionDrive('ann', 'bob');
-    expect(election.told('ann', 'leave')).toEqual(['coordinator.resigned 1 ann', 'coordinator.left']);
+    expect(election.answers('ann', 'leave')).toEqual(['coordinator.resigned 1 ann', 'coordinator.left']);
     expect(election.view('coordinator')).toBe('bob');
-    expect(election.told('ann', 'leave')).toEqual(['error not_eligible']);
+    expect(election.answers('ann', 'leave')).toEqual(['error not_eligible']);
   });
 
   it('may join again later', () => {
     const election = new ElectionDrive('ann', 'bob');
     election.say('ann', 'resign', { epoch: 1 });
-    expect(election.told('ann', 'join')).toEqual(['coordinator.joined 2 bob']);
+    expect(election.answers('ann', 'join')).toEqual(['coordinator.joined 2 bob']);
     election.say('bob', 'resign', { epoch: 2 });
     expect(election.view('coordinator')).toBe('ann');
   });
@@ -193,6 +193,6 @@ describe('a candidate that leaves', () => {
   });
 
   it('without ever having joined is refused', () => {
-    expect(new ElectionDrive('ann').told('zoe', 'leave')).toEqual(['error not_eligible']);
+    expect(new ElectionDrive('ann').answers('zoe', 'leave')).toEqual(['error not_eligible']);
   });
 });

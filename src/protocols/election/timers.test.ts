@@ -3,7 +3,7 @@ import { utf8Bytes } from '../../envelope/limits.ts';
 import { ElectionDrive } from './election.fixture.ts';
 import { sizeOf, type ElectionState } from './state.ts';
 
-/** Bob leads since second 0; the candidates say that they are still active at second 20. */
+/** Bob leads since second 0; the candidates join again at second 20. */
 function led(...candidates: readonly string[]): ElectionDrive {
   const election = new ElectionDrive('bob', ...candidates).at(20);
   for (const candidate of candidates) election.say(candidate, 'join');
@@ -22,7 +22,7 @@ describe('three heartbeats that do not come', () => {
   it('come before a heartbeat of the same millisecond', () => {
     const election = led('ann');
     election.now = 30_000;
-    expect(election.told('bob', 'heartbeat', { epoch: 1 })).toEqual(['error stale_epoch']);
+    expect(election.answers('bob', 'heartbeat', { epoch: 1 })).toEqual(['error stale_epoch']);
   });
 
   it('count anew for the next coordinator, from its election', () => {
@@ -45,7 +45,7 @@ describe('three heartbeats that do not come', () => {
       status: 'vacant',
       since: '1970-01-01T00:00:30.000Z',
     });
-    expect(election.at(500).told('zoe', 'join')).toEqual(['coordinator.joined 2 zoe']);
+    expect(election.at(500).answers('zoe', 'join')).toEqual(['coordinator.joined 2 zoe']);
     expect(election.host.row).toEqual({
       id: 'main',
       kind: 'coordinator',
@@ -79,7 +79,7 @@ describe('who wins', () => {
 });
 
 describe('candidates that are not active any more', () => {
-  it('are let go, so that the state stays small', () => {
+  it('are removed, so that the state stays small', () => {
     const election = new ElectionDrive('bob');
     for (let n = 0; n < 1_000; n++) {
       election.at(n).say(`w${n}`, 'join');
@@ -92,9 +92,9 @@ describe('candidates that are not active any more', () => {
   it('beyond what the state may hold are refused, and nothing else suffers', () => {
     const election = new ElectionDrive('bob');
     const codes = new Set<string>();
-    for (let n = 0; n < 2_950; n++) codes.add(election.told(`w${n}`.padEnd(128, 'x'), 'join')[0] ?? '');
+    for (let n = 0; n < 2_950; n++) codes.add(election.answers(`w${n}`.padEnd(128, 'x'), 'join')[0] ?? '');
     expect(codes).toEqual(new Set(['coordinator.joined 1 bob', 'error over_limit']));
-    expect(election.told('bob', 'heartbeat', { epoch: 1 })).toEqual(['coordinator.alive 1']);
+    expect(election.answers('bob', 'heartbeat', { epoch: 1 })).toEqual(['coordinator.alive 1']);
   });
 });
 
@@ -116,7 +116,7 @@ it('the size of a state is never underrated', () => {
 });
 
 describe('what an operator sees', () => {
-  it('is who leads and until when, and who stands', () => {
+  it('is who leads and until when, and who the candidates are', () => {
     const election = led('ann');
     expect(election.host.view(undefined, election.now)).toMatchObject({
       status: 'held',
@@ -145,7 +145,7 @@ describe('what an operator sees', () => {
   });
 });
 
-it('a workflow that stands is told of elections for as long as it stands', () => {
+it('a workflow that is a candidate gets elections for as long as it is one', () => {
   const election = new ElectionDrive();
   const join = { id: 'j', ts: '', type: 'coordinator.join', from: 'ann', reply_to: 'my-workflow' };
   election.host.request([join], 0);

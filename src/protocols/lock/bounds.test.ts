@@ -26,13 +26,13 @@ describe('shards', () => {
     ['synod:lab:locks:1', ['report'], /^resources are in shard 3 of 4: ask synod:lab:locks:3$/],
     ['synod:lab:locks:3', ['a', 'report'], /^resources must share a shard: "a" is in shard 2 and "report" in 3 of 4/],
     ['synod:lab:locks:7', ['report'], /^config\.shards is 4/],
-  ])('%s refuses %j, and says why', (workflowId, resources, reason) => {
+  ])('%s refuses %j, with a reason', (workflowId, resources, reason) => {
     const [error] = new LockDrive(config, workflowId).say('ann', 'request', { resources, lock_type: 'read' });
     expect(error?.['code']).toBe('invalid_envelope');
     expect(error?.['reason']).toMatch(reason);
   });
 
-  it('are told by the view of the room’s own manager, which has no locks itself', () => {
+  it('are shown by the view of the room’s own manager, which has no locks itself', () => {
     const locks = new LockDrive(config);
     expect(locks.view('config')).toEqual({ shards: 4 });
     const [error] = locks.say('ann', 'release', { lock_id: 'l-3-1' });
@@ -63,7 +63,7 @@ describe('shards', () => {
 describe('the bounds of the locks', () => {
   const longest = Array.from({ length: 64 }, (_, i) => `${i}-`.padEnd(200, 'x'));
 
-  it('take 64 of the longest names at once, and tell every token', () => {
+  it('take 64 of the longest names at once, and have every token', () => {
     const locks = new LockDrive();
     const [granted] = locks.say('ann', 'request', { resources: longest, lock_type: 'exclusive' });
     expect(Object.keys(granted?.['tokens'] ?? {})).toHaveLength(64);
@@ -137,9 +137,9 @@ describe('the work of a hand-over', () => {
     const counted =
       <K>(order: (a: K, b: K) => number) =>
       (a: K, b: K) => ((count += 1), order(a, b));
-    const watched = counting(state, counted);
+    const observed = counting(state, counted);
     const release = { type: 'lock.release', id: 'r', from: 'w0', ts: '', lock_id: 'l-1' } as const;
-    lockManager.decide(watched, { kind: 'message', message: release }, { ...context, now: waiters + 1 });
+    lockManager.decide(observed, { kind: 'message', message: release }, { ...context, now: waiters + 1 });
     return count;
   }
 
@@ -156,7 +156,7 @@ describe('the work of a hand-over', () => {
       for (let i = 0; i < 20; i++) handOver();
       return Math.min(before, performance.now() - started);
     };
-    const [few, many] = [crowd(10), crowd(1_000)];
+    const [few, many] = [contended(10), contended(1_000)];
     let [short, long] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
     // What else the machine does only makes it slower: the fastest of many rounds counts, and of more on a busy one.
     for (let round = 0; round < 41 || (long / short >= 1.5 && round < 1_000); round++)
@@ -165,7 +165,7 @@ describe('the work of a hand-over', () => {
   });
 
   /** A lock that is handed on among so many waiters, each of whom asks again: one hand-over a call. */
-  function crowd(waiters: number): () => void {
+  function contended(waiters: number): () => void {
     const locks = new LockDrive();
     for (let i = 0; i <= waiters; i++) locks.ask(`w${i}`, 'exclusive', 'a', { wait_seconds: 3_600 });
     let at = 0;
@@ -199,13 +199,13 @@ describe('a restored state', () => {
       locks.ask(`w${i % 7}`, kind, `r${i % 5}+r${i % 4}`, { lease_seconds: 3, wait_seconds: 4, priority: 1 + (i % 5) });
       if (i % 4 === 0) locks.at(i / 10);
       const { state } = locks.host.snapshot();
-      const live = state as LockState;
-      const again = lockState.parse(JSON.parse(JSON.stringify(live)));
+      const current = state as LockState;
+      const again = lockState.parse(JSON.parse(JSON.stringify(current)));
       for (const index of ['queue', 'holders', 'waits', 'ends', 'owned', 'unstarted'] as const)
-        expect([...again[index].entries()].map(asText)).toEqual([...live[index].entries()].map(asText));
-      expect(again.bytes).toBe(live.bytes);
+        expect([...again[index].entries()].map(asText)).toEqual([...current[index].entries()].map(asText));
+      expect(again.bytes).toBe(current.bytes);
       const lockList = (each: LockState): Lock[] => [...each.locks.entries()].map(([, lock]) => lock);
-      expect(lockList(again)).toEqual(lockList(live));
+      expect(lockList(again)).toEqual(lockList(current));
     }
   });
 });

@@ -1,7 +1,7 @@
 import { type Broken, hasty } from '../broken.fixture.ts';
 import type { LockMessage } from '../../envelope/lock.ts';
 import type { Context, Decided, Decision, Input, Protocol } from '../protocol.ts';
-import type { Property } from './onlooker.fixture.ts';
+import type { Property } from './observer.fixture.ts';
 import { lockManager } from './protocol.ts';
 import type { Lock, LockState } from './state.ts';
 
@@ -13,7 +13,7 @@ function withDecide(decide: Decide): LockProtocol {
 }
 
 /** The message of a type, where the input is one. */
-function said<Type extends LockMessage['type']>(
+function messageOf<Type extends LockMessage['type']>(
   input: Input<LockMessage>,
   type: Type,
 ): Extract<LockMessage, { type: Type }> | undefined {
@@ -30,14 +30,14 @@ function blindTo(state: LockState, which: (lock: Lock) => boolean, decide: (stat
 }
 
 const holdersUnseen = withDecide((state, input, context) => {
-  const request = said(input, 'lock.request');
+  const request = messageOf(input, 'lock.request');
   if (!request) return lockManager.decide(state, input, context);
   const others = (lock: Lock) => lock.phase !== 'waiting' && lock.agent !== request.from;
   return blindTo(state, others, (rest) => lockManager.decide(rest, input, context));
 });
 
 const waitersUnseen = withDecide((state, input, context) =>
-  said(input, 'lock.request')
+  messageOf(input, 'lock.request')
     ? blindTo(
         state,
         ({ phase }) => phase === 'waiting',
@@ -52,21 +52,21 @@ const tokensAnew = withDecide((state, input, context) => {
   return { ...decision, state: decision.state.with({ token: 0 }) };
 });
 
-const nobodyWoken = withDecide((state, input, context) => {
+const nobodyGranted = withDecide((state, input, context) => {
   const decision = lockManager.decide(state, input, context);
-  const release = said(input, 'lock.release');
+  const release = messageOf(input, 'lock.release');
   const lock = release && state.lockOf(release.lock_id);
   return 'refuse' in decision || !lock ? decision : { ...decision, state: state.remove(lock), emit: [] };
 });
 
 const cancelledLater = withDecide((state, input, context) => {
   const decision = lockManager.decide(state, input, context);
-  const cancelled = said(input, 'lock.cancel') && 'verdict' in decision && decision.verdict?.[0] === 'cancelled';
+  const cancelled = messageOf(input, 'lock.cancel') && 'verdict' in decision && decision.verdict?.[0] === 'cancelled';
   return cancelled && decision.verdict[1] !== null ? { ...decision, state, emit: [] } : decision;
 });
 
 const anybodyReleases = withDecide((state, input, context) => {
-  const release = said(input, 'lock.release');
+  const release = messageOf(input, 'lock.release');
   const from = release && state.lockOf(release.lock_id)?.agent;
   if (!release || from === undefined) return lockManager.decide(state, input, context);
   return lockManager.decide(state, { kind: 'message', message: { ...release, from } }, context);
@@ -93,7 +93,7 @@ const noRollbackTime = withDecide((state, input, context) =>
 );
 
 const addsUp = withDecide((state, input, context) => {
-  const renew = said(input, 'lock.renew');
+  const renew = messageOf(input, 'lock.renew');
   const lock = renew && state.lockOf(renew.lock_id);
   const decision = lockManager.decide(state, input, context);
   if (!lock || 'refuse' in decision) return decision;
@@ -117,14 +117,14 @@ export const brokenProtocols: readonly Broken<LockState, LockMessage, Property>[
   { name: 'no time for the rollback', protocol: noRollbackTime, breaks: 'only what is compatible is held together' },
   { name: 'waiters not looked at', protocol: waitersUnseen, breaks: 'nobody is overtaken' },
   { name: 'tokens that begin anew', protocol: tokensAnew, breaks: 'the token only rises' },
-  { name: 'a release that wakes nobody', protocol: nobodyWoken, breaks: 'nobody is forgotten' },
+  { name: 'a release after which nobody is granted', protocol: nobodyGranted, breaks: 'nobody is forgotten' },
   { name: 'a cancel that leaves the waiter', protocol: cancelledLater, breaks: 'one terminal answer' },
   { name: 'a release by anybody', protocol: anybodyReleases, breaks: 'only the holder in time' },
   { name: 'an end a millisecond early', protocol: hasty(lockManager), breaks: 'nothing ends early' },
   { name: 'waits that do not end', protocol: waitsForEver, breaks: 'every deadline progresses' },
   { name: 'renewals that add up', protocol: addsUp, breaks: 'a lease is counted from now' },
   {
-    name: 'a time-out that does not tell what is lost',
+    name: 'a time-out that does not name what is lost',
     protocol: lossUntold,
     breaks: 'a time-out costs all that is held',
   },

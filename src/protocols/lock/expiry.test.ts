@@ -14,7 +14,7 @@ function lost(config = {}): LockDrive {
 }
 
 describe('a lock that expires', () => {
-  it('is told to the room, rolled back with its old token, and then the next one’s', () => {
+  it('is logged for the room, rolled back with its old token, and then the next one’s', () => {
     const locks = lost();
     expect(locks.emitted()).toEqual(['expired l-1 ann a:1']);
     expect(locks.host.effects).toMatchObject([
@@ -68,7 +68,7 @@ describe('a lock that expires', () => {
   it('is not its agent’s any more: asking again, it waits like any other', () => {
     const locks = lost();
     expect(locks.ask('ann', 'exclusive', 'a', LONG)).toEqual(['queued l-4 3 synod:rollback']);
-    expect(locks.told('ann', 'release', { lock_id: 'l-1' })).toEqual(['error not_holder']);
+    expect(locks.answers('ann', 'release', { lock_id: 'l-1' })).toEqual(['error not_holder']);
   });
 
   it('survives its run: the holder, the queue, the rollback and the tokens are the same in the next', () => {
@@ -130,7 +130,7 @@ describe('an operator', () => {
     locks.ask('bob', 'exclusive', 'a', LONG);
     locks.emitted();
     const force = { lock_id: 'l-1', reason: 'it hangs' };
-    expect(locks.told('operator:jo', 'force_release', force)).toEqual(['accepted']);
+    expect(locks.answers('operator:jo', 'force_release', force)).toEqual(['accepted']);
     expect(locks.events().at(-1)).toMatchObject({ type: 'lock.expired', reason: 'it hangs', by: 'operator:jo' });
     expect(locks.effects).toEqual(['rollback l-1']);
     locks.end('rollback');
@@ -140,7 +140,7 @@ describe('an operator', () => {
   it('may end the time of a rollback, but not what is no lock', () => {
     const locks = lost();
     locks.emitted();
-    const force = (id: string) => locks.told('operator:jo', 'force_release', { lock_id: id, reason: 'enough' });
+    const force = (id: string) => locks.answers('operator:jo', 'force_release', { lock_id: id, reason: 'enough' });
     expect(force('l-2')).toEqual(['error not_holder']);
     expect(force('l-9')).toEqual(['error not_holder']);
     expect(force('l-1')).toEqual(['accepted']);
@@ -151,7 +151,7 @@ describe('an operator', () => {
 });
 
 describe('a wait that ends', () => {
-  it('costs the agent all that it holds here, which it is told, and nobody else’s', () => {
+  it('costs the agent all that it holds here, named in its answer, and nobody else’s', () => {
     const locks = new LockDrive();
     locks.ask('ann', 'exclusive', 'a', { lease_seconds: 300 });
     locks.ask('bob', 'exclusive', 'b', { lease_seconds: 300 });
@@ -193,10 +193,10 @@ describe('a wait that ends', () => {
     expect(locks.at(60).emitted()).toEqual(['denied bob timeout', 'expired l-1 ann a:1']);
   });
 
-  it('costs fifty dead waiters one step, not one each', () => {
+  it('costs fifty waiters that are gone one step, not one each', () => {
     const locks = new LockDrive();
     locks.ask('ann', 'exclusive', 'a', { lease_seconds: 300 });
-    for (let i = 0; i < 50; i++) locks.ask(`dead${i}`, 'exclusive', 'a', { wait_seconds: 10 });
+    for (let i = 0; i < 50; i++) locks.ask(`gone${i}`, 'exclusive', 'a', { wait_seconds: 10 });
     locks.ask('bob', 'exclusive', 'a', LONG);
     locks.at(10).emitted();
     locks.release('ann', 'l-1');

@@ -8,23 +8,23 @@ describe('a lease', () => {
     [9.999, 'renewed l-1', []],
     [10, 'error not_holder', ['expired l-1 ann a:1']],
     [10.001, 'error not_holder', ['expired l-1 ann a:1']],
-  ])('of 10 s renewed after %d s: %s', (seconds, told, emitted) => {
+  ])('of 10 s renewed after %d s: %s', (seconds, answer, emitted) => {
     const locks = new LockDrive();
     locks.ask('ann', 'exclusive', 'a', { lease_seconds: 10 });
     locks.emitted();
     locks.now = seconds * 1000;
-    expect(locks.told('ann', 'renew', { lock_id: 'l-1' })).toEqual([told]);
+    expect(locks.answers('ann', 'renew', { lock_id: 'l-1' })).toEqual([answer]);
     expect(locks.emitted()).toEqual(emitted);
   });
 
-  it('renewed is counted from now, as long as asked for first unless said, and never adds up', () => {
+  it('renewed is counted from now, as long as asked for first unless it asks for another, and never adds up', () => {
     const locks = new LockDrive();
     locks.ask('ann', 'exclusive', 'a', { lease_seconds: 10 });
-    for (let i = 0; i < 5; i++) locks.at(1).told('ann', 'renew', { lock_id: 'l-1' });
+    for (let i = 0; i < 5; i++) locks.at(1).answers('ann', 'renew', { lock_id: 'l-1' });
     expect(locks.host.nextDeadline()?.at).toBe(11_000);
     const [renewed] = locks.say('ann', 'renew', { lock_id: 'l-1', lease_seconds: 3 });
     expect(renewed).toMatchObject({ lease_seconds: 3, lease_expires_at: '1970-01-01T00:00:04.000Z' });
-    locks.told('ann', 'renew', { lock_id: 'l-1' });
+    locks.answers('ann', 'renew', { lock_id: 'l-1' });
     expect(locks.host.nextDeadline()?.at).toBe(11_000);
   });
 });
@@ -44,7 +44,7 @@ describe('who is not the holder', () => {
       ['ann', 'l-01'],
       ['ann', 'l-1 '],
     ] as const)
-      expect(locks.told(from, verb, { lock_id: id })).toEqual(['error not_holder']);
+      expect(locks.answers(from, verb, { lock_id: id })).toEqual(['error not_holder']);
     expect(JSON.stringify(locks.host.snapshot().state)).toBe(before);
   });
 
@@ -66,8 +66,8 @@ describe('a cancel', () => {
       const locks = new LockDrive();
       locks.ask('ann', 'exclusive', 'a');
       locks.ask('bob', 'exclusive', 'a', { ...LONG, idempotency_key: 'k' });
-      expect(locks.told('bob', 'cancel', which)).toEqual(['cancelled l-2 k']);
-      expect(locks.told('bob', 'cancel', which)).toEqual(['error not_holder']);
+      expect(locks.answers('bob', 'cancel', which)).toEqual(['cancelled l-2 k']);
+      expect(locks.answers('bob', 'cancel', which)).toEqual(['error not_holder']);
       locks.emitted();
       locks.release('ann', 'l-1');
       expect(locks.at(2_000).emitted()).toEqual(['released l-1']);
@@ -79,13 +79,13 @@ describe('a cancel', () => {
     locks.ask('ann', 'exclusive', 'a', { idempotency_key: 'k' });
     locks.ask('bob', 'exclusive', 'a', LONG);
     locks.emitted();
-    expect(locks.told('ann', 'cancel', { request: 'k' })).toEqual(['released l-1']);
+    expect(locks.answers('ann', 'cancel', { request: 'k' })).toEqual(['released l-1']);
     expect(locks.emitted()).toEqual(['released l-1', 'granted bob l-2 a:2']);
   });
 
   it('that comes before its request is that one’s answer, once, in any run', () => {
     const locks = new LockDrive();
-    expect(locks.told('ann', 'cancel', { request: 'k' })).toEqual(['cancelled k']);
+    expect(locks.answers('ann', 'cancel', { request: 'k' })).toEqual(['cancelled k']);
     locks.restart();
     expect(locks.ask('bob', 'exclusive', 'a', { idempotency_key: 'k' })).toEqual(['granted bob l-1 a:1']);
     expect(locks.ask('ann', 'exclusive', 'b', { idempotency_key: 'k' })).toEqual(['cancelled k']);
@@ -95,10 +95,10 @@ describe('a cancel', () => {
 
   it('is remembered for ten minutes, and only so many of them', () => {
     const locks = new LockDrive();
-    locks.told('ann', 'cancel', { request: 'k' });
+    locks.answers('ann', 'cancel', { request: 'k' });
     locks.at(600);
     expect(locks.ask('ann', 'exclusive', 'a', { idempotency_key: 'k' })).toEqual(['granted ann l-1 a:1']);
-    for (let i = 0; i < 300; i++) locks.told('bob', 'cancel', { request: `k${i}` });
+    for (let i = 0; i < 300; i++) locks.answers('bob', 'cancel', { request: `k${i}` });
     expect(locks.view('cancels_remembered')).toBe(256);
     expect(locks.ask('bob', 'exclusive', 'b', { idempotency_key: 'k0' })).toEqual(['granted bob l-2 b:2']);
     expect(locks.ask('bob', 'exclusive', 'c', { idempotency_key: 'k299' })).toEqual(['cancelled k299']);
@@ -107,9 +107,9 @@ describe('a cancel', () => {
   it('of another’s request, or of one that has ended, is refused', () => {
     const locks = new LockDrive();
     locks.ask('ann', 'exclusive', 'a', { idempotency_key: 'k' });
-    expect(locks.told('bob', 'cancel', { lock_id: 'l-1' })).toEqual(['error not_holder']);
+    expect(locks.answers('bob', 'cancel', { lock_id: 'l-1' })).toEqual(['error not_holder']);
     locks.release('ann', 'l-1');
-    expect(locks.told('ann', 'cancel', { request: 'k' })).toEqual(['error not_holder']);
+    expect(locks.answers('ann', 'cancel', { request: 'k' })).toEqual(['error not_holder']);
   });
 });
 

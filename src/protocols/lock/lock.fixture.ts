@@ -23,7 +23,7 @@ export class LockDrive {
     this.host = new Host(lockManager, { workflowId, room: 'lab', config: { ...config }, now: 0 });
   }
 
-  /** The replies to a message of its own identity, `m1` and so on unless said. */
+  /** The replies to a message of its own identity, `m1` and so on unless given. */
   say(from: string, verb: string, fields: Fields = {}): Envelope[] {
     this.#count += 1;
     const raw = { id: `m${this.#count}`, ts: '', type: `lock.${verb}`, from, ...fields };
@@ -35,12 +35,12 @@ export class LockDrive {
     return this.say(from, 'request', { resources: resources.split('+'), lock_type, ...fields }).map(short);
   }
 
-  told(from: string, verb: string, fields: Fields = {}): string[] {
+  answers(from: string, verb: string, fields: Fields = {}): string[] {
     return this.say(from, verb, fields).map(short);
   }
 
   release(from: string, id: string): string[] {
-    return this.told(from, 'release', { lock_id: id });
+    return this.answers(from, 'release', { lock_id: id });
   }
 
   /** What the primitive has logged since the last call, in short. */
@@ -119,8 +119,8 @@ function text(value: Json | undefined): string {
 export function short(envelope: Envelope): string {
   const { type, to = '', lock_id: id = '' } = envelope;
   const verb = type.replace('lock.', '');
-  const told = tokens.safeParse(envelope['tokens']);
-  const shown = Object.entries(told.data ?? {}).map(([resource, token]) => `${resource}:${token}`);
+  const parsed = tokens.safeParse(envelope['tokens']);
+  const shown = Object.entries(parsed.data ?? {}).map(([resource, token]) => `${resource}:${token}`);
   const more: { readonly [verb: string]: readonly unknown[] } = {
     error: [envelope['code']],
     granted: [to, id, ...shown],

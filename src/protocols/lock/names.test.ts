@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { startArgs } from '../../envelope/calls.ts';
 import { LockDrive } from './lock.fixture.ts';
 
-/** As it comes by the wire: an object literal cannot say `__proto__`. */
+/** As it comes by the wire: an object literal cannot have the key `__proto__`. */
 const permits = '{"__proto__":1,"constructor":2}';
 const { config = {} } = startArgs.parse(JSON.parse(`{"room":"lab","config":{"permits":${permits}}}`));
 

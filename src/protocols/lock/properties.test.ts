@@ -9,7 +9,7 @@ import { snapshotSchema } from '../../host/snapshot.ts';
 import { deadline, keepsEveryProperty, noticesBroken, pass } from '../properties.fixture.ts';
 import type { Protocol } from '../protocol.ts';
 import { brokenProtocols } from './broken.fixture.ts';
-import { Onlooker, type Property } from './onlooker.fixture.ts';
+import { Observer, type Property } from './observer.fixture.ts';
 import { lockManager } from './protocol.ts';
 import type { LockState } from './state.ts';
 
@@ -65,17 +65,17 @@ const move: fc.Arbitrary<Move> = fc.oneof(
   { weight: 2, arbitrary: pass(30) },
   { weight: 2, arbitrary: deadline },
 );
-// As long as said, and not as short as by default: what goes wrong takes a few steps to build up.
+// Schedules longer than the default: what goes wrong takes a few steps.
 const schedule = fc.array(move, { minLength: 1, maxLength: 60, size: 'max' });
 
-/** One lock manager under a schedule, watched while it lasts. */
+/** One lock manager under a schedule, observed while it lasts. */
 class Course {
-  readonly onlooker = new Onlooker(PERMITS, ROLLBACK_SECONDS * 1000);
+  readonly observer = new Observer(PERMITS, ROLLBACK_SECONDS * 1000);
   readonly #protocol: Protocol<LockState, LockMessage>;
   #host: Host<LockState, LockMessage>;
   #now = 0;
   #cursor = 0;
-  /** Requests that were sent, and the locks that were told of. */
+  /** Requests that were sent, and the locks that were named. */
   readonly #keys: { from: string; key: string }[] = [];
   readonly #locks: { from: string; id: string }[] = [];
   #count = 0;
@@ -88,7 +88,7 @@ class Course {
 
   run(moves: readonly Move[]): Set<Property> {
     for (const each of moves) this.#happen(each);
-    return this.onlooker.broken;
+    return this.observer.broken;
   }
 
   #happen(move: Move): void {
@@ -115,7 +115,7 @@ class Course {
         const effect = this.#host.effects[move.nth % Math.max(1, this.#host.effects.length)];
         if (!effect) break;
         this.#tick();
-        if (effect.name === 'rollback') this.onlooker.rollbackEnded(lockId.parse(effect.input['lock_id']));
+        if (effect.name === 'rollback') this.observer.rollbackEnded(lockId.parse(effect.input['lock_id']));
         this.#host.effectEnded(effect.key, move.fails ? 'Error: no' : undefined, this.#now);
         this.#follow();
         break;
@@ -124,11 +124,11 @@ class Course {
         this.#say(move);
     }
     this.#tick();
-    this.onlooker.rest(this.#now);
+    this.observer.rest(this.#now);
     const { state } = this.#host.snapshot();
     const bytes = Buffer.byteLength(JSON.stringify(state));
     if (bytes > (this.#protocol.size?.(state as LockState) ?? Infinity))
-      this.onlooker.broken.add('the size is an upper bound');
+      this.observer.broken.add('the size is an upper bound');
   }
 
   #say(move: Extract<Move, { do: 'ask' | 'about' | 'cancel' }>): void {
@@ -138,12 +138,12 @@ class Course {
     const message = schema && parseMessage<LockMessage>(raw, schema);
     if (!message || isRefusal(message)) return;
     this.#tick();
-    this.onlooker.sent(message);
+    this.observer.sent(message);
     if (raw.type === 'lock.request') this.#keys.push({ from: raw.from, key: raw.id });
     const replies = this.#host.request([raw], this.#now).flat();
     for (const reply of replies) {
       const logged = reply.seq !== undefined && !reply.type.endsWith('.accepted');
-      if (!logged) this.onlooker.hear(reply, this.#now, message);
+      if (!logged) this.observer.read(reply, this.#now, message);
       if (typeof reply['lock_id'] === 'string' && message.type === 'lock.request')
         this.#locks.push({ from: raw.from, id: reply['lock_id'] });
     }
@@ -176,7 +176,7 @@ class Course {
     this.#host.tick(this.#now);
     this.#follow();
     const next = this.#host.nextDeadline();
-    if (next && next.at <= this.#now) this.onlooker.broken.add('every deadline progresses');
+    if (next && next.at <= this.#now) this.observer.broken.add('every deadline progresses');
   }
 
   #follow(message?: LockMessage): void {
@@ -185,7 +185,7 @@ class Course {
       this.#cursor = next;
       for (const { envelope } of events)
         if (envelope.from === 'synod')
-          this.onlooker.hear(envelope, this.#now, envelope.in_reply_to === message?.id ? message : undefined);
+          this.observer.read(envelope, this.#now, envelope.in_reply_to === message?.id ? message : undefined);
     });
   }
 }

@@ -95,7 +95,7 @@ describe('the turn', () => {
     locks.ask('bob', 'exclusive', 'a', ASK);
     for (const reader of ['cleo', 'dan', 'eve']) locks.ask(reader, 'read', 'a', ASK);
     locks.emitted();
-    expect(locks.told('bob', 'cancel', { lock_id: 'l-2' })).toEqual(['cancelled l-2 m2']);
+    expect(locks.answers('bob', 'cancel', { lock_id: 'l-2' })).toEqual(['cancelled l-2 m2']);
     const granted = ['granted cleo l-3 a:2', 'granted dan l-4 a:3', 'granted eve l-5 a:4'];
     expect(locks.emitted()).toEqual(['cancelled l-2 m2', ...granted]);
   });

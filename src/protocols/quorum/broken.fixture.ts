@@ -1,9 +1,9 @@
-import { type Broken, changed, deaf, hasty } from '../broken.fixture.ts';
+import { type Broken, changed, ignoring, hasty } from '../broken.fixture.ts';
 import type { DecisionMessage, DecisionVote } from '../../envelope/decision.ts';
 import type { Context, Decision, Protocol } from '../protocol.ts';
 import { quorumProposal } from './protocol.ts';
 import type { Proposal, ProposalState } from './state.ts';
-import type { Property } from './watch.fixture.ts';
+import type { Property } from './observer.fixture.ts';
 
 export type DecisionProtocol = Protocol<ProposalState, DecisionMessage>;
 
@@ -86,6 +86,6 @@ export const brokenProtocols: readonly Broken<ProposalState, DecisionMessage, Pr
     breaks: 'no failure before it is certain',
   },
   { name: 'hope where nothing can win', protocol: hopeful, breaks: 'it ends as soon as it is certain' },
-  { name: 'a deadline that nobody hears', protocol: deaf(quorumProposal), breaks: 'every deadline progresses' },
+  { name: 'a deadline that is ignored', protocol: ignoring(quorumProposal), breaks: 'every deadline progresses' },
   { name: 'a vote that is acknowledged and forgotten', protocol: forgetful, breaks: 'the tally is what was voted' },
 ];

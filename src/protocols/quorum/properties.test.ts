@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Host } from '../../host/host.ts';
 import { deadline, holdsFor, keepsEveryProperty, lead, noticesBroken, pass, repeat } from '../properties.fixture.ts';
-import { Watched } from '../watched.fixture.ts';
+import { Observed } from '../observed.fixture.ts';
 import { brokenProtocols, type DecisionProtocol } from './broken.fixture.ts';
 import { quorumProposal } from './protocol.ts';
-import { onlooker, type Property } from './watch.fixture.ts';
+import { observer, type Property } from './observer.fixture.ts';
 
 const VOTERS = ['bob', 'cleo', 'dan', 'eve'];
 const OPTIONS = ['yes', 'no', 'later'];
@@ -47,7 +47,7 @@ function broken(protocol: DecisionProtocol, { voters, quorum, options, moves }: 
     deadline_seconds: 0.05,
   };
   return lead(
-    new Watched(host, onlooker),
+    new Observed(host, observer),
     opening,
     moves,
     ({ from, verb, choice }, id) => ({ type: `decision.${verb}`, id, from, ...ABOUT, choice }),

@@ -12,7 +12,7 @@ const VOTERS = ['bob', 'cleo', 'dan'];
 function proposed(more: Fields = {}): ProtocolDrive<ProposalState, DecisionMessage> {
   const drive = new ProtocolDrive(quorumProposal, 'synod:lab:proposal:p', { proposal_id: 'p' });
   const fields = { question: 'Publish?', voters: VOTERS, quorum: 2, deadline_seconds: 60, ...more };
-  expect(drive.told('ann', 'propose', fields)).toEqual(['decision.accepted']);
+  expect(drive.answers('ann', 'propose', fields)).toEqual(['decision.accepted']);
   drive.events();
   return drive;
 }
@@ -21,7 +21,7 @@ const yes = { choice: 'yes' };
 const no = { choice: 'no' };
 
 describe('a vote', () => {
-  it('is counted once, and told with the tally', () => {
+  it('is counted once, and answered with the tally', () => {
     const drive = proposed();
     expect(drive.say('bob', 'vote', yes)).toMatchObject([
       { type: 'decision.voted', to: 'bob', proposal_id: 'p', choice: 'yes', tally: { yes: 1, no: 0 } },
@@ -57,7 +57,7 @@ describe('a vote', () => {
 
   it.each(['ann', 'Bob', 'bob.', 'operator:jo'])('of %s, who is no voter, is refused and counted nowhere', (from) => {
     const drive = proposed();
-    expect(drive.told(from, 'vote', yes)).toEqual(['error not_eligible']);
+    expect(drive.answers(from, 'vote', yes)).toEqual(['error not_eligible']);
     expect(drive.view('tally')).toEqual({ yes: 0, no: 0 });
   });
 });
@@ -65,7 +65,7 @@ describe('a vote', () => {
 describe('the quorum', () => {
   it('of two is not one, and commits at the second vote, once, naming choice, tally and votes', () => {
     const drive = proposed();
-    expect(drive.told('bob', 'vote', yes)).toEqual(['decision.voted']);
+    expect(drive.answers('bob', 'vote', yes)).toEqual(['decision.voted']);
     const [voted, commit] = drive.say('dan', 'vote', yes);
     expect(voted).toMatchObject({ type: 'decision.voted', to: 'dan', tally: { yes: 2, no: 0 } });
     expect(commit).toMatchObject({
@@ -75,9 +75,9 @@ describe('the quorum', () => {
       votes: { bob: 'yes', dan: 'yes' },
     });
     expect(commit).not.toHaveProperty('to');
-    expect(drive.told('cleo', 'vote', no)).toEqual(['error already_decided']);
-    expect(drive.told('bob', 'vote', yes)).toEqual(['error already_decided']);
-    expect(drive.told('ann', 'withdraw')).toEqual(['error already_decided']);
+    expect(drive.answers('cleo', 'vote', no)).toEqual(['error already_decided']);
+    expect(drive.answers('bob', 'vote', yes)).toEqual(['error already_decided']);
+    expect(drive.answers('ann', 'withdraw')).toEqual(['error already_decided']);
     expect(
       drive
         .at(60)
@@ -87,7 +87,7 @@ describe('the quorum', () => {
   });
 
   it('of one commits at the first vote', () => {
-    expect(proposed({ quorum: 1 }).told('cleo', 'vote', no)).toEqual(['decision.voted', 'decision.commit']);
+    expect(proposed({ quorum: 1 }).answers('cleo', 'vote', no)).toEqual(['decision.voted', 'decision.commit']);
   });
 
   it.each([4, 0, 1.5])('of %d for three voters is refused, naming quorum', (quorum) => {
@@ -100,11 +100,11 @@ describe('the quorum', () => {
 describe('a proposal that no option can win any more', () => {
   it('fails at once: unreachable', () => {
     const drive = proposed({ quorum: 3 });
-    expect(drive.told('bob', 'vote', yes)).toEqual(['decision.voted']);
+    expect(drive.answers('bob', 'vote', yes)).toEqual(['decision.voted']);
     const [voted, failed] = drive.say('cleo', 'vote', no);
     expect(voted).toMatchObject({ type: 'decision.voted', tally: { yes: 1, no: 1 } });
     expect(failed).toMatchObject({ type: 'decision.failed', reason: 'unreachable', tally: { yes: 1, no: 1 } });
-    expect(drive.told('dan', 'vote', yes)).toEqual(['error closed']);
+    expect(drive.answers('dan', 'vote', yes)).toEqual(['error closed']);
     expect(drive.host.result?.outcome).toMatchObject({ type: 'decision.failed' });
   });
 
@@ -112,9 +112,9 @@ describe('a proposal that no option can win any more', () => {
     const drive = proposed({ options: ['a', 'b', 'c'], voters: ['bob', 'cleo', 'dan', 'eve', 'fay'], quorum: 3 });
     drive.say('bob', 'vote', { choice: 'a' });
     drive.say('cleo', 'vote', { choice: 'b' });
-    expect(drive.told('dan', 'vote', { choice: 'c' })).toEqual(['decision.voted']);
-    expect(drive.told('eve', 'vote', { choice: 'a' })).toEqual(['decision.voted']);
-    expect(drive.told('fay', 'vote', { choice: 'a' })).toEqual(['decision.voted', 'decision.commit']);
+    expect(drive.answers('dan', 'vote', { choice: 'c' })).toEqual(['decision.voted']);
+    expect(drive.answers('eve', 'vote', { choice: 'a' })).toEqual(['decision.voted']);
+    expect(drive.answers('fay', 'vote', { choice: 'a' })).toEqual(['decision.voted', 'decision.commit']);
   });
 });
 
@@ -122,9 +122,9 @@ describe('the deadline', () => {
   it('ends it without a decision, and at that very millisecond a vote is too late', () => {
     const drive = proposed();
     drive.say('bob', 'vote', yes);
-    expect(drive.at(59.999).told('cleo', 'vote', no)).toEqual(['decision.voted']);
+    expect(drive.at(59.999).answers('cleo', 'vote', no)).toEqual(['decision.voted']);
     drive.now = 60_000;
-    expect(drive.told('dan', 'vote', yes)).toEqual(['error closed']);
+    expect(drive.answers('dan', 'vote', yes)).toEqual(['error closed']);
     const failed = drive.events().find(({ type }) => type === 'decision.failed');
     expect(failed).toMatchObject({ reason: 'deadline', tally: { yes: 1, no: 1 } });
     expect(failed).not.toHaveProperty('in_reply_to');
@@ -132,17 +132,17 @@ describe('the deadline', () => {
 });
 
 describe('a withdrawal', () => {
-  it.each(['ann', 'operator:jo'])('by %s ends it, and says who and why', (from) => {
+  it.each(['ann', 'operator:jo'])('by %s ends it, with who and why', (from) => {
     const drive = proposed();
     expect(drive.say(from, 'withdraw', { reason: 'outdated' })).toMatchObject([
       { type: 'decision.failed', reason: 'withdrawn', by: from, detail: 'outdated', tally: { yes: 0, no: 0 } },
     ]);
-    expect(drive.told('bob', 'vote', yes)).toEqual(['error closed']);
+    expect(drive.answers('bob', 'vote', yes)).toEqual(['error closed']);
   });
 
   it.each(['bob', 'annie'])('by %s is unauthorized', (from) => {
     const drive = proposed();
-    expect(drive.told(from, 'withdraw')).toEqual(['error unauthorized']);
+    expect(drive.answers(from, 'withdraw')).toEqual(['error unauthorized']);
     expect(drive.view('status')).toBe('open');
   });
 });
@@ -163,7 +163,7 @@ describe('names that every object inherits', () => {
 });
 
 describe('a repeat', () => {
-  it('of a vote gets the tally of then, and how the votes stand since', () => {
+  it('of a vote gets the tally of then, and that of now', () => {
     const drive = proposed({ quorum: 3 });
     const vote = drive.message('bob', 'vote', yes);
     const first = drive.send(vote);
@@ -190,7 +190,7 @@ describe('a repeat', () => {
     expect(drive.restart().send(vote)).toEqual(first);
   });
 
-  it('of the proposal tells how it ended', () => {
+  it('of the proposal is answered how it ended', () => {
     const drive = new ProtocolDrive(quorumProposal, 'synod:lab:proposal:p', { proposal_id: 'p' });
     const fields = { question: 'Publish?', voters: VOTERS, quorum: 2, deadline_seconds: 60 };
     const propose = drive.message('ann', 'propose', fields);

@@ -15,11 +15,11 @@ function row(id: string, fields: Partial<BoardRow> = {}): BoardRow {
   return { id, kind: 'task', status: 'open', since: '2026-01-01T00:00:00.000Z', ...fields };
 }
 
-/** What the task `id` tells: the entries with these numbers, and how it stands. */
-function told(id: string, seqs: readonly number[], more: Partial<Publication> = {}): Publication {
+/** What the task `id` publishes: the entries with these numbers, and its row. */
+function published(id: string, seqs: readonly number[], more: Partial<Publication> = {}): Publication {
   const events = seqs.map((seq) => ({
     seq,
-    envelope: { type: 'task.said', id: `${id}-${seq}`, from: 'synod', ts: '', seq },
+    envelope: { type: 'task.noted', id: `${id}-${seq}`, from: 'synod', ts: '', seq },
   }));
   return { source: `synod:lab:task:${id}`, events, row: row(id), ...more };
 }
@@ -90,8 +90,8 @@ describe('posts', () => {
 describe('what is published', () => {
   it('gets the room’s own numbers, and keeps where it is from', () => {
     const host = open();
-    host.publish(told('a', [1, 2]), 0);
-    host.publish(told('b', [1]), 0);
+    host.publish(published('a', [1, 2]), 0);
+    host.publish(published('b', [1]), 0);
     expect(log(host)).toMatchObject([
       { seq: 1, id: 'a-1', source: 'synod:lab:task:a', source_seq: 1 },
       { seq: 2, id: 'a-2', source: 'synod:lab:task:a', source_seq: 2 },
@@ -99,23 +99,23 @@ describe('what is published', () => {
     ]);
   });
 
-  it('is heard once, however it is repeated or overlaps', () => {
+  it('is logged once, however it is repeated or overlaps', () => {
     const host = open();
-    for (const seqs of [[1, 2], [1, 2], [2, 3], [1], [3, 4, 5], [5]]) host.publish(told('a', seqs), 0);
+    for (const seqs of [[1, 2], [1, 2], [2, 3], [1], [3, 4, 5], [5]]) host.publish(published('a', seqs), 0);
     expect(log(host).map(({ source_seq }) => source_seq)).toEqual([1, 2, 3, 4, 5]);
   });
 
   it('is still known in the next run', () => {
     const host = open();
-    host.publish(told('a', [1, 2]), 0);
+    host.publish(published('a', [1, 2]), 0);
     const snapshot = snapshotSchema(room.state).parse(JSON.parse(JSON.stringify(host.snapshot())));
     const next = new Host(room, { workflowId: 'synod:lab:room', room: 'lab', config: {}, now: 0, snapshot });
-    next.publish(told('a', [1, 2, 3]), 0);
+    next.publish(published('a', [1, 2, 3]), 0);
     expect(log(next).map(({ source_seq }) => source_seq)).toEqual([1, 2, 3]);
   });
 
   it('by a source of any name is known in the next run, and on the board', () => {
-    const named = { ...told('a', [1]), source: '__proto__' };
+    const named = { ...published('a', [1]), source: '__proto__' };
     const first = open();
     first.publish(named, 0);
     const snapshot = snapshotSchema(room.state).parse(JSON.parse(JSON.stringify(first.snapshot())));
@@ -125,32 +125,32 @@ describe('what is published', () => {
     expect(board(next).ids).toEqual(['a']);
   });
 
-  it('late does not bring back how things stood', () => {
+  it('late does not bring back an earlier row', () => {
     const host = open();
-    host.publish(told('a', [1], { row: row('a', { status: 'open' }) }), 0);
-    host.publish(told('a', [2], { row: row('a', { status: 'held' }) }), 0);
-    host.publish(told('a', [1], { row: row('a', { status: 'open' }) }), 0);
+    host.publish(published('a', [1], { row: row('a', { status: 'open' }) }), 0);
+    host.publish(published('a', [2], { row: row('a', { status: 'held' }) }), 0);
+    host.publish(published('a', [1], { row: row('a', { status: 'open' }) }), 0);
     expect(board(host, { status: 'held' }).ids).toEqual(['a']);
   });
 
-  it('by an earlier life of a name says nothing of the present one', () => {
+  it('by an earlier task of the name changes nothing of the present one', () => {
     const host = open();
-    host.publish(told('a', [1], { life: 9, row: row('a', { status: 'held' }) }), 0);
-    host.publish(told('a', [1, 2], { life: 5, final: true }), 0);
-    host.publish(told('a', [1, 2], { life: 9, row: row('a', { status: 'held' }) }), 0);
+    host.publish(published('a', [1], { life: 9, row: row('a', { status: 'held' }) }), 0);
+    host.publish(published('a', [1, 2], { life: 5, final: true }), 0);
+    host.publish(published('a', [1, 2], { life: 9, row: row('a', { status: 'held' }) }), 0);
     expect(log(host).map(({ source_seq }) => source_seq)).toEqual([1, 2]);
     expect(board(host, { status: 'held' }).ids).toEqual(['a']);
     expect(host.nextDeadline()).toBeNull();
   });
 
-  it('is for the one whom it is for, and wakes it', () => {
+  it('is for the agent that it is addressed to, and ends its wait', () => {
     const host = open();
     const woken: string[] = [];
     for (const agent of ['bob', 'cleo']) {
       host.receive({ agents: [agent], after: 0, wait_seconds: 20, limit: 200 }, 0, () => woken.push(agent));
     }
     const envelope = { type: 'task.ack', id: 'x', from: 'synod', ts: '', to: 'bob' };
-    host.publish(told('a', [], { events: [{ seq: 1, envelope }] }), 0);
+    host.publish(published('a', [], { events: [{ seq: 1, envelope }] }), 0);
     expect(woken).toEqual(['bob']);
   });
 });
@@ -158,11 +158,11 @@ describe('what is published', () => {
 describe('an ended source', () => {
   it('is remembered for an hour, then forgotten', () => {
     const host = open();
-    host.publish(told('a', [1], { final: true }), 1_000);
-    host.publish(told('b', [1]), 1_000);
+    host.publish(published('a', [1], { final: true }), 1_000);
+    host.publish(published('b', [1]), 1_000);
     expect(host.nextDeadline()?.at).toBe(1_000 + HOUR);
     host.tick(1_000 + HOUR - 1);
-    host.publish(told('a', [1]), 1_000 + HOUR - 1);
+    host.publish(published('a', [1]), 1_000 + HOUR - 1);
     expect(board(host).ids).toEqual(['a', 'b']);
     expect(log(host)).toHaveLength(2);
     host.tick(1_000 + HOUR);
@@ -172,15 +172,15 @@ describe('an ended source', () => {
 
   it('is not kept longer for what it repeats', () => {
     const host = open();
-    host.publish(told('a', [1], { final: true }), 0);
-    host.publish(told('a', [1], { final: true }), HOUR - 1);
+    host.publish(published('a', [1], { final: true }), 0);
+    host.publish(published('a', [1], { final: true }), HOUR - 1);
     host.tick(HOUR);
     expect(board(host).ids).toEqual([]);
   });
 });
 
 describe('the board', () => {
-  it('has the most urgent first, then the longest open; 3 where nothing is said', () => {
+  it('has the most urgent first, then the longest open; 3 where none is given', () => {
     const host = open();
     const rows = [
       row('late', { since: '2026-01-02T00:00:00.000Z' }),
@@ -188,32 +188,32 @@ describe('the board', () => {
       row('idle', { since: '2026-01-01T00:00:00.000Z', priority: 5 }),
       row('early', { since: '2026-01-01T00:00:00.000Z', priority: 3 }),
     ];
-    for (const each of rows) host.publish(told(each.id, [1], { row: each }), 0);
+    for (const each of rows) host.publish(published(each.id, [1], { row: each }), 0);
     expect(board(host)).toEqual({ ids: ['urgent', 'early', 'late', 'idle'], next: undefined, truncated: false });
   });
 
   it('can be asked for a kind, and for a status', () => {
     const host = open();
-    host.publish(told('a', [1], { row: row('a') }), 0);
-    host.publish(told('b', [1], { row: row('b', { status: 'held', holder: 'bob' }) }), 0);
-    host.publish(told('c', [1], { row: row('c', { kind: 'barrier' }) }), 0);
+    host.publish(published('a', [1], { row: row('a') }), 0);
+    host.publish(published('b', [1], { row: row('b', { status: 'held', holder: 'bob' }) }), 0);
+    host.publish(published('c', [1], { row: row('c', { kind: 'barrier' }) }), 0);
     expect(board(host, { kind: 'task' }).ids).toEqual(['a', 'b']);
     expect(board(host, { status: 'held' }).ids).toEqual(['b']);
     expect(board(host, { kind: 'task', status: 'open' }).ids).toEqual(['a']);
     expect(board(host, { kind: 'lock' }).ids).toEqual([]);
   });
 
-  it('shows what a task was told to need, and who holds it', () => {
+  it('shows what a task needs, and who holds it', () => {
     const host = open();
     const full = row('a', { status: 'held', holder: 'bob', priority: 2, capabilities: ['sort'] });
-    host.publish(told('a', [1], { row: full }), 0);
+    host.publish(published('a', [1], { row: full }), 0);
     expect(host.view({ board: true }, 0)['rows']).toEqual([full]);
   });
 
-  it.each([1, 7, 200, 1_000])('of 1,000 rows in pages of %d is told whole, each once, in order', (limit) => {
+  it.each([1, 7, 200, 1_000])('of 1,000 rows in pages of %d has every row once, in order', (limit) => {
     const host = open();
     const ids = Array.from({ length: 1_000 }, (_, i) => `${1_000 + i}`);
-    for (const id of ids) host.publish(told(id, [1]), 0);
+    for (const id of ids) host.publish(published(id, [1]), 0);
     const found: string[] = [];
     for (let after: unknown = ''; after !== undefined;) {
       const page = board(host, { limit, ...(after === '' ? {} : { after }) });
@@ -260,7 +260,7 @@ describe('a full board', () => {
 
   it('and as many agents stay within the budget of the state, in whatever script', () => {
     const host = open();
-    for (let n = 0; n < 600; n++) host.publish(told(`${n}`, [1], { row: row(`${n}${'日'.repeat(190)}`) }), n);
+    for (let n = 0; n < 600; n++) host.publish(published(`${n}`, [1], { row: row(`${n}${'日'.repeat(190)}`) }), n);
     expect(board(host).truncated).toBe(true);
     for (let n = 0; n < 600; n++) {
       const join = { type: 'room.join', id: 'm', from: `a${n}`, ts: '', kind: 'worker', purpose: '日'.repeat(300) };
@@ -275,7 +275,7 @@ describe('a full board', () => {
 describe('introductions', () => {
   const join = { type: 'room.join', ts: '', kind: 'worker', purpose: 'sorting' };
 
-  it('are shown, and logged again only when they say something new', () => {
+  it('are shown, and logged again only when something is new', () => {
     const host = open();
     const types = (purpose: string, id: string) =>
       host.request([{ ...join, id, from: 'ann', purpose }], 0).flatMap((each) => each.map(({ type }) => type));

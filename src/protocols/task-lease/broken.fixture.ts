@@ -3,7 +3,7 @@ import type { TaskMessage } from '../../envelope/task.ts';
 import type { Context, Decision, Input, Protocol } from '../protocol.ts';
 import { taskLease } from './protocol.ts';
 import type { TaskState } from './state.ts';
-import type { Property } from './watch.fixture.ts';
+import type { Property } from './observer.fixture.ts';
 
 type TaskProtocol = Protocol<TaskState, TaskMessage>;
 type Decide = (state: TaskState, input: Input<TaskMessage>, context: Context) => Decision<TaskState>;

@@ -7,7 +7,7 @@ import type { Protocol } from '../protocol.ts';
 import { brokenProtocols } from './broken.fixture.ts';
 import { taskLease } from './protocol.ts';
 import type { TaskState } from './state.ts';
-import { NOTHING_SEEN, watch, type Property } from './watch.fixture.ts';
+import { NOTHING_SEEN, observe, type Property } from './observer.fixture.ts';
 
 /** What happens next: a message, an earlier message again, or time passes. */
 type Move =
@@ -52,7 +52,7 @@ function broken(protocol: Protocol<TaskState, TaskMessage>, { max_attempts, expi
   function follow(): void {
     host.receive({ agents: ['*'], after: cursor, wait_seconds: 0, limit: 200 }, now, ({ events, next }) => {
       for (const { envelope } of events) {
-        const [after, names] = watch(seen, envelope, now);
+        const [after, names] = observe(seen, envelope, now);
         seen = after;
         for (const name of names) found.add(name);
       }
@@ -73,7 +73,7 @@ function broken(protocol: Protocol<TaskState, TaskMessage>, { max_attempts, expi
     const replies = host.request([raw], now).flat();
     follow();
     for (const reply of replies.filter(({ type }) => type === 'task.renewed')) {
-      const [after, names] = watch(seen, reply, now, { from: String(raw['from']) });
+      const [after, names] = observe(seen, reply, now, { from: String(raw['from']) });
       seen = after;
       for (const name of names) found.add(name);
     }

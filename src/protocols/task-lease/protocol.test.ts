@@ -43,7 +43,7 @@ describe('task.claim', () => {
     expect(closed).not.toHaveProperty('to');
   });
 
-  it('of eight at once acknowledges one and tells seven who holds it', () => {
+  it('of eight at once acknowledges one and answers seven with who holds it', () => {
     const task = new TaskDrive();
     const agents = Array.from({ length: 8 }, (_, i) => `w${i}`);
     const replies = task.host.request(
@@ -60,7 +60,7 @@ describe('task.claim', () => {
     expect(task.emitted()).toEqual(['task.ack 1', 'task.closed 1']);
   });
 
-  it('of the holder itself tells it that it holds it', () => {
+  it('of the holder itself is answered that it holds it', () => {
     expect(held().say('bob', 'claim')).toMatchObject([{ type: 'task.closed', to: 'bob', holder: 'bob' }]);
   });
 
@@ -70,7 +70,7 @@ describe('task.claim', () => {
     [300.001, 'error invalid_envelope'],
   ])('for %d s of the announced 300 gets %s', (lease_seconds, answer) => {
     const task = new TaskDrive();
-    expect(task.told('bob', 'claim', { lease_seconds })[0]).toBe(answer);
+    expect(task.answers('bob', 'claim', { lease_seconds })[0]).toBe(answer);
     expect(task.view('status')).toBe(answer === 'task.ack 1' ? 'held' : 'open');
   });
 });
@@ -83,7 +83,7 @@ describe('task.renew', () => {
   ])('%d ms from the end of the lease gets %s', (offset, answer) => {
     const task = held();
     task.now = 300_000 + offset;
-    expect(task.told('bob', 'renew', { attempt: 1 })).toEqual([answer]);
+    expect(task.answers('bob', 'renew', { attempt: 1 })).toEqual([answer]);
   });
 
   it('never goes beyond now and the lease, however often', () => {
@@ -100,8 +100,8 @@ describe('task.renew', () => {
 
   it('may shorten the lease, not lengthen it past the announced', () => {
     const task = held();
-    expect(task.told('bob', 'renew', { attempt: 1, lease_seconds: 301 })).toEqual(['error invalid_envelope']);
-    expect(task.told('bob', 'renew', { attempt: 1, lease_seconds: 10 })).toEqual(['task.renewed 1']);
+    expect(task.answers('bob', 'renew', { attempt: 1, lease_seconds: 301 })).toEqual(['error invalid_envelope']);
+    expect(task.answers('bob', 'renew', { attempt: 1, lease_seconds: 10 })).toEqual(['task.renewed 1']);
     expect(task.at(10).emitted()).toEqual(['task.expired 1', 'task.announce 2']);
   });
 
@@ -127,7 +127,7 @@ describe('task.renew', () => {
   it('may fail more than once within one lease without losing it', () => {
     const task = held({ lease_seconds: 30 });
     for (const second of [10, 20]) task.at(second).say('bob', 'renew', { attempt: 7 });
-    expect(task.at(29).told('bob', 'renew', { attempt: 1 })).toEqual(['task.renewed 1']);
+    expect(task.at(29).answers('bob', 'renew', { attempt: 1 })).toEqual(['task.renewed 1']);
   });
 });
 
@@ -137,8 +137,8 @@ describe.each(['renew', 'complete', 'fail', 'release'])('task.%s', (verb) => {
   it('with an older attempt is stale, with a newer one than was issued invalid', () => {
     const task = held().at(300);
     task.say('bob', 'claim');
-    expect(task.told('bob', verb, { attempt: 1, ...more })).toEqual(['error stale_token']);
-    expect(task.told('bob', verb, { attempt: 3, ...more })).toEqual(['error invalid_envelope']);
+    expect(task.answers('bob', verb, { attempt: 1, ...more })).toEqual(['error stale_token']);
+    expect(task.answers('bob', verb, { attempt: 3, ...more })).toEqual(['error invalid_envelope']);
     expect(task.view('status')).toBe('held');
   });
 
@@ -151,12 +151,12 @@ describe.each(['renew', 'complete', 'fail', 'release'])('task.%s', (verb) => {
   });
 
   it('of nobody’s task is refused', () => {
-    expect(new TaskDrive().told('bob', verb, { attempt: 1, ...more })).toEqual(['error not_holder']);
+    expect(new TaskDrive().answers('bob', verb, { attempt: 1, ...more })).toEqual(['error not_holder']);
   });
 
   it('of the producer or an operator counts no more than anybody’s', () => {
     for (const from of ['ann', 'operator:jo']) {
-      expect(held().told(from, verb, { attempt: 1, ...more })).toEqual(['error not_holder']);
+      expect(held().answers(from, verb, { attempt: 1, ...more })).toEqual(['error not_holder']);
     }
   });
 
@@ -164,7 +164,7 @@ describe.each(['renew', 'complete', 'fail', 'release'])('task.%s', (verb) => {
     for (const attempt of [1, 2, 9]) {
       const task = held();
       task.say('bob', 'complete', { attempt: 1 });
-      expect(task.told('cleo', verb, { attempt, ...more })).toEqual(['error closed']);
+      expect(task.answers('cleo', verb, { attempt, ...more })).toEqual(['error closed']);
     }
   });
 });
@@ -179,23 +179,23 @@ describe('task.complete', () => {
   it('of an old holder is refused and its result not recorded', () => {
     const task = held().at(300);
     task.say('cleo', 'claim');
-    expect(task.told('bob', 'complete', { attempt: 1, result: 'old' })).toEqual(['error stale_token']);
+    expect(task.answers('bob', 'complete', { attempt: 1, result: 'old' })).toEqual(['error stale_token']);
     task.say('cleo', 'complete', { attempt: 2, result: 'new' });
     expect(task.view('outcome')).toMatchObject({ holder: 'cleo', result: 'new' });
   });
 
-  it('is told to a holder that starts again as closed, with the outcome', () => {
+  it('gets a holder that starts again closed, with the outcome', () => {
     const task = held();
     task.say('bob', 'complete', { attempt: 1 });
-    expect(task.told('bob', 'claim')).toEqual(['error closed']);
+    expect(task.answers('bob', 'claim')).toEqual(['error closed']);
   });
 });
 
 describe('task.fail', () => {
   it('announces again with the next attempt', () => {
     const task = held();
-    expect(task.told('bob', 'fail', { attempt: 1, reason: 'no ink' })).toEqual(['task.announce 2']);
-    expect(task.told('cleo', 'claim')[0]).toBe('task.ack 2');
+    expect(task.answers('bob', 'fail', { attempt: 1, reason: 'no ink' })).toEqual(['task.announce 2']);
+    expect(task.answers('cleo', 'claim')[0]).toBe('task.ack 2');
   });
 
   it('without retry ends the task with its reason, and calls for attention', () => {
@@ -218,14 +218,14 @@ describe('task.fail', () => {
 describe('task.release', () => {
   it('announces at once with the next attempt', () => {
     const task = held();
-    expect(task.told('bob', 'release', { attempt: 1 })).toEqual(['task.announce 2']);
+    expect(task.answers('bob', 'release', { attempt: 1 })).toEqual(['task.announce 2']);
     expect(task.view('claim_expires_at')).toBe('1970-01-01T00:01:00.000Z');
   });
 
   it('is no failure: also past max_attempts, where a later expiry ends the task', () => {
     const task = held({ max_attempts: 1 });
-    expect(task.told('bob', 'release', { attempt: 1 })).toEqual(['task.announce 2']);
-    expect(task.told('bob', 'claim')[0]).toBe('task.ack 2');
+    expect(task.answers('bob', 'release', { attempt: 1 })).toEqual(['task.announce 2']);
+    expect(task.answers('bob', 'claim')[0]).toBe('task.ack 2');
     task.emitted();
     expect(task.at(300).emitted()).toEqual(['task.expired 2', 'task.failed 2']);
   });
@@ -237,27 +237,27 @@ describe('task.cancel', () => {
       const [reply] = task.say(from, 'cancel', { reason: 'not needed' });
       expect(reply).toMatchObject({ type: 'task.cancelled', reason: 'not needed' });
       expect(reply).not.toHaveProperty('to');
-      expect(task.told('bob', 'complete', { attempt: 1 })).toEqual(['error closed']);
+      expect(task.answers('bob', 'complete', { attempt: 1 })).toEqual(['error closed']);
     }
   });
 
   it.each(['bob', 'cleo', 'ann2', 'operator'])('of %s is unauthorized', (from) => {
     const task = held();
-    expect(task.told(from, 'cancel')).toEqual(['error unauthorized']);
+    expect(task.answers(from, 'cancel')).toEqual(['error unauthorized']);
     expect(task.view('status')).toBe('held');
   });
 
   it('after the end is closed, for anybody', () => {
     const task = held();
     task.say('bob', 'complete', { attempt: 1 });
-    expect(task.told('zoe', 'cancel')).toEqual(['error closed']);
+    expect(task.answers('zoe', 'cancel')).toEqual(['error closed']);
   });
 });
 
 describe('a claim that is repeated later', () => {
-  const again = (task: TaskDrive) => task.told('bob', 'claim', { idempotency_key: 'the claim' });
+  const again = (task: TaskDrive) => task.answers('bob', 'claim', { idempotency_key: 'the claim' });
 
-  it('is told that its lease has run out', () => {
+  it('is answered that its lease has run out', () => {
     const task = held();
     const first = new TaskDrive();
     expect(again(first)).toEqual(['task.ack 1', 'task.closed 1']);
@@ -265,7 +265,7 @@ describe('a claim that is repeated later', () => {
     expect(task.view('attempt')).toBe(1);
   });
 
-  it('is told how the task stands where its sender gave it back', () => {
+  it('is answered with the present state where its sender gave it back', () => {
     const task = new TaskDrive();
     again(task);
     task.say('bob', 'release', { attempt: 1 });
@@ -275,7 +275,7 @@ describe('a claim that is repeated later', () => {
     expect(task.say('bob', 'claim', { idempotency_key: 'the claim' })[2]).toMatchObject({ to: 'bob', holder: 'cy' });
   });
 
-  it('is told so of each attempt, whatever became of the others', () => {
+  it('is so of each attempt, whatever became of the others', () => {
     const task = new TaskDrive();
     again(task);
     task.at(300).say('cy', 'claim');

@@ -33,7 +33,7 @@ export class TaskDrive {
   }
 
   /** The same, in short: `task.ack 1`, `error not_holder`. */
-  told(from: string, verb: string, fields: Fields = {}): string[] {
+  answers(from: string, verb: string, fields: Fields = {}): string[] {
     return this.say(from, verb, fields).map(short);
   }
 

@@ -22,7 +22,7 @@ describe('the end of a lease', () => {
       { type: 'task.failed', reason: 'attempts_exhausted', attempt: 2 },
     ]);
     expect(task.host.effects).toHaveLength(1);
-    expect(task.told('bob', 'claim')).toEqual(['error closed']);
+    expect(task.answers('bob', 'claim')).toEqual(['error closed']);
   });
 
   it('is never that of a lease that was handed back', () => {
@@ -75,13 +75,13 @@ describe('the announcement’s expires_at', () => {
     expect(task.at(29.999).emitted()).toEqual([]);
     task.at(30);
     expect(task.events()).toMatchObject([{ type: 'task.failed', reason: 'expired' }]);
-    expect(task.told('bob', 'claim')).toEqual(['error closed']);
+    expect(task.answers('bob', 'claim')).toEqual(['error closed']);
   });
 
   it('leaves a holder its lease', () => {
     const task = held(soon);
-    expect(task.at(100).told('bob', 'renew', { attempt: 1 })).toEqual(['task.renewed 1']);
-    expect(task.told('bob', 'complete', { attempt: 1 })).toEqual(['task.completed 1']);
+    expect(task.at(100).answers('bob', 'renew', { attempt: 1 })).toEqual(['task.renewed 1']);
+    expect(task.answers('bob', 'complete', { attempt: 1 })).toEqual(['task.completed 1']);
   });
 
   it('ends the task when the lease ends after it', () => {
@@ -92,7 +92,7 @@ describe('the announcement’s expires_at', () => {
   it('ends the task when it is handed back after it', () => {
     const task = held(soon).at(100);
     task.say('bob', 'release', { attempt: 1 });
-    expect(task.told('cleo', 'claim')).toEqual(['error closed']);
+    expect(task.answers('cleo', 'claim')).toEqual(['error closed']);
     expect(task.view('outcome')).toMatchObject({ type: 'task.failed', reason: 'expired' });
   });
 });

@@ -1,7 +1,7 @@
 import type { BarrierProtocol } from '../../../src/protocols/barrier/broken.fixture.ts';
 import { barrier } from '../../../src/protocols/barrier/protocol.ts';
-import { onlooker } from '../../../src/protocols/barrier/watch.fixture.ts';
-import { watchedScope, type Raw } from './watched.ts';
+import { observer } from '../../../src/protocols/barrier/observer.fixture.ts';
+import { observedScope, type Raw } from './observed.ts';
 
 const TICK_MS = 1_000;
 
@@ -13,14 +13,14 @@ export function barrierScope(
   protocol: BarrierProtocol = barrier,
 ) {
   const about = { ts: '', phase: 'b' };
-  const say = (from: string, verb: string, id = verb): Raw => ({ type: `barrier.${verb}`, id, from, ...about });
-  const resolve = (action: string): Raw => ({ ...say('operator:jo', 'resolve', action), action });
-  return watchedScope(name, {
+  const message = (from: string, verb: string, id = verb): Raw => ({ type: `barrier.${verb}`, id, from, ...about });
+  const resolve = (action: string): Raw => ({ ...message('operator:jo', 'resolve', action), action });
+  return observedScope(name, {
     protocol,
     workflowId: 'synod:lab:barrier:b',
-    onlooker,
+    observer,
     opening: {
-      ...say('ann', 'open'),
+      ...message('ann', 'open'),
       roster: ['bob', 'cleo'],
       more: true,
       fallback,
@@ -28,14 +28,14 @@ export function barrierScope(
       timeout_seconds: (2 * TICK_MS) / 1000,
     },
     messages: [
-      { ...say('ann', 'roster'), roster: ['dan'] },
-      { ...say('zed', 'roster'), roster: ['dan'] },
+      { ...message('ann', 'roster'), roster: ['dan'] },
+      { ...message('zed', 'roster'), roster: ['dan'] },
       ...['bob', 'cleo', 'dan'].flatMap((from) => [
-        say(from, 'checkin'),
-        say(from, 'checkin', 'checkin2'),
-        say(from, 'leave'),
+        message(from, 'checkin'),
+        message(from, 'checkin', 'checkin2'),
+        message(from, 'leave'),
       ]),
-      say('zed', 'checkin'),
+      message('zed', 'checkin'),
       ...['extend', 'proceed', 'fail'].map(resolve),
     ],
     sent,

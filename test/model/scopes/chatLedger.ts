@@ -38,9 +38,9 @@ interface Poster {
   readonly place: Omit<BridgePlace, 'doubt'>;
   /** What it has written down and not settled. */
   readonly post?: Post | undefined;
-  /** That may be there already; it stands there. */
+  /** It may be there already; it is there. */
   readonly doubted: boolean;
-  readonly stands: boolean;
+  readonly posted: boolean;
   /** Until when nobody else can have taken over. */
   readonly validUntil: number;
 }
@@ -68,7 +68,7 @@ export function ledgerScope(name: string, options: LedgerScopeOptions): Scope<No
   const entries = parts.length;
 
   /** A message to the ledger: its next state, or why it refuses. */
-  function tell(
+  function decide(
     node: Node,
     bridge: number,
     fields: { readonly type: keyof typeof bridgeMessages; [field: string]: Json },
@@ -93,22 +93,22 @@ export function ledgerScope(name: string, options: LedgerScopeOptions): Scope<No
     return { label: `bridge ${bridge} ${label}`, next, broken: valid.length > 1 ? ['one poster at a time'] : [] };
   }
 
-  /** What a poster says to the ledger; refused, it is no poster any more. */
-  function say(
+  /** A message of a poster to the ledger; refused, it is no poster any more. */
+  function send(
     label: string,
     node: Node,
     bridge: number,
     poster: Poster,
-    fields: Parameters<typeof tell>[2],
+    fields: Parameters<typeof decide>[2],
     then: (ledger: LedgerState) => Partial<Poster>,
   ): Move<Node> {
-    const told = tell(node, bridge, { ...fields, epoch: poster.epoch });
-    if (!told.ledger) {
-      const lost = told.refused === 'stale_epoch' || told.refused === 'not_holder';
-      const refused = move(`${label}, and is told ${told.refused}`, node, bridge, null);
+    const answer = decide(node, bridge, { ...fields, epoch: poster.epoch });
+    if (!answer.ledger) {
+      const lost = answer.refused === 'stale_epoch' || answer.refused === 'not_holder';
+      const refused = move(`${label}, and is answered ${answer.refused}`, node, bridge, null);
       return lost ? refused : { ...refused, broken: ['the poster is understood'] };
     }
-    const { ledger } = told;
+    const { ledger } = answer;
     const next = { ...poster, validUntil: node.now + TICK_MS, ...then(ledger) };
     const moved = move(label, node, bridge, next, { ledger });
     const whole = Array.from({ length: ledger.place.after }, (_, i) => i + 1).every((entry) =>
@@ -120,12 +120,12 @@ export function ledgerScope(name: string, options: LedgerScopeOptions): Scope<No
   }
 
   function take(node: Node, bridge: number): Move<Node> | undefined {
-    const { ledger } = tell(node, bridge, { type: 'bridge.take', lease_seconds: TICK_MS / 1_000, cursor: 0 });
+    const { ledger } = decide(node, bridge, { type: 'bridge.take', lease_seconds: TICK_MS / 1_000, cursor: 0 });
     if (!ledger) return undefined;
     const { doubt, ...place } = ledger.place;
     const post = doubt && { entry: doubt.last, part: doubt.part, marked: doubt.text.startsWith('marked') };
     const validUntil = node.now + TICK_MS;
-    const poster = { epoch: ledger.epoch, place, post, doubted: post !== undefined, stands: false, validUntil };
+    const poster = { epoch: ledger.epoch, place, post, doubted: post !== undefined, posted: false, validUntil };
     return move('takes over', node, bridge, poster, { ledger });
   }
 
@@ -142,10 +142,10 @@ export function ledgerScope(name: string, options: LedgerScopeOptions): Scope<No
     const whole = `w${entry}`;
     const count = parts[entry - 1] ?? 0;
     const fields = { after: poster.place.after, part, key: keyOf(post), text, last: entry, parts: count, whole };
-    return say(label, node, bridge, poster, { type: 'bridge.send', ...fields }, () => ({ post, ...then }));
+    return send(label, node, bridge, poster, { type: 'bridge.send', ...fields }, () => ({ post, ...then }));
   }
 
-  /** The post arrives, or not; the bridge is told so, or not. */
+  /** The post arrives, or not; the bridge gets an answer, or not. */
   function* attempts(node: Node, bridge: number, poster: Poster, post: Post): Iterable<Move<Node>> {
     const before = node.chat.map(keyOf);
     const broken: LedgerProperty[] = [];
@@ -160,8 +160,8 @@ export function ledgerScope(name: string, options: LedgerScopeOptions): Scope<No
     }
     // Of a repeat nothing more is read.
     const arrived = { chat: before.includes(keyOf(post)) ? node.chat : [...node.chat, post] };
-    const told = move(`posts ${keyOf(post)}`, node, bridge, { ...poster, stands: true, doubted: false }, arrived);
-    yield { ...told, broken: [...told.broken, ...broken] };
+    const answer = move(`posts ${keyOf(post)}`, node, bridge, { ...poster, posted: true, doubted: false }, arrived);
+    yield { ...answer, broken: [...answer.broken, ...broken] };
     if (node.unknowns === 0) return;
     const unknown = { unknowns: node.unknowns - 1 };
     const unsure = { ...poster, doubted: true };
@@ -178,22 +178,22 @@ export function ledgerScope(name: string, options: LedgerScopeOptions): Scope<No
         yield write(`writes ${keyOf(next)} down`, node, bridge, poster, next, { doubted: false });
       return;
     }
-    if (poster.stands) {
+    if (poster.posted) {
       const settle = { key: keyOf(post), outcome: 'posted', post_id: '$1' };
-      yield say(`settles ${keyOf(post)}`, node, bridge, poster, { type: 'bridge.settle', ...settle }, (ledger) => ({
+      yield send(`settles ${keyOf(post)}`, node, bridge, poster, { type: 'bridge.settle', ...settle }, (ledger) => ({
         place: ledger.place,
         post: undefined,
-        stands: false,
+        posted: false,
       }));
       return;
     }
     if (poster.validUntil <= node.now) {
-      yield say('renews', node, bridge, poster, { type: 'bridge.renew' }, () => ({}));
+      yield send('renews', node, bridge, poster, { type: 'bridge.renew' }, () => ({}));
     } else if (!poster.doubted || blind) {
       yield* attempts(node, bridge, poster, post);
     } else if (asked) {
-      const stands = node.chat.some((one) => keyOf(one) === keyOf(post));
-      yield move(stands ? 'finds it' : 'finds nothing', node, bridge, { ...poster, stands, doubted: false });
+      const posted = node.chat.some((one) => keyOf(one) === keyOf(post));
+      yield move(posted ? 'finds it' : 'finds nothing', node, bridge, { ...poster, posted, doubted: false });
     } else {
       yield write('marks it', node, bridge, poster, { ...post, marked: true }, { doubted: false });
     }

@@ -4,12 +4,12 @@ import { json, type Json } from '../../../src/envelope/fields.ts';
 import { snapshotSchema, type Snapshot } from '../../../src/host/snapshot.ts';
 import { coordinatorElection } from '../../../src/protocols/election/protocol.ts';
 import { electionState, type ElectionState } from '../../../src/protocols/election/state.ts';
-import { NOTHING_SEEN, type Seen } from '../../../src/protocols/election/watch.fixture.ts';
-import { WatchedElection, type Raw, type Sent } from '../../../src/protocols/election/watched.fixture.ts';
+import { NOTHING_SEEN, type Seen } from '../../../src/protocols/election/observer.fixture.ts';
+import { ObservedElection, type Raw, type Sent } from '../../../src/protocols/election/observed.fixture.ts';
 import type { Protocol } from '../../../src/protocols/protocol.ts';
 import type { Move, Scope } from '../explore.ts';
 
-/** Three heartbeats last two ticks: a candidate is heard, half lapsed, or lapsed. */
+/** Three heartbeats last two ticks: a candidate is active, half lapsed, or lapsed. */
 const TICK_MS = 300_000;
 const LAPSE_MS = 2 * TICK_MS;
 
@@ -20,7 +20,7 @@ export interface ElectionScopeOptions {
   readonly protocol?: Protocol<ElectionState, CoordinatorMessage>;
 }
 
-/** The workflow between two runs, the clock, and what was said. */
+/** The workflow between two runs, the clock, and what was sent. */
 interface Node {
   /** Undefined before the first run. */
   readonly left: Left | undefined;
@@ -35,7 +35,7 @@ type Left = { readonly [Key in keyof Snapshot<ElectionState>]: unknown };
 const schema = snapshotSchema(electionState);
 
 /**
- * One role and some candidates. Each joins twice, leaves, and says what a coordinator may in every epoch that it was ever elected
+ * One role and some candidates. Each joins twice, leaves, and sends what a coordinator may in every epoch that it was ever elected
  * for, and directs in another's; any message may come again at any time; the clock may run past a deadline before its timer
  * fires; and every step is the first of a new run, restored from JSON.
  */
@@ -44,13 +44,13 @@ export function electionScope(name: string, options: ElectionScopeOptions): Scop
   const restored = new WeakMap<Left, Snapshot<ElectionState>>();
 
   /** The next run, from the JSON that the last one left. */
-  function resume({ left, ...stand }: Node): WatchedElection {
+  function resume({ left, ...stand }: Node): ObservedElection {
     const snapshot = left && (restored.get(left) ?? schema.parse(JSON.parse(JSON.stringify(left))));
     if (left && snapshot) restored.set(left, snapshot);
-    return new WatchedElection(protocol, LAPSE_MS, { ...stand, snapshot });
+    return new ObservedElection(protocol, LAPSE_MS, { ...stand, snapshot });
   }
 
-  function happen(label: string, node: Node, act: (run: WatchedElection) => Partial<Node>): Move<Node> {
+  function happen(label: string, node: Node, act: (run: ObservedElection) => Partial<Node>): Move<Node> {
     const run = resume(node);
     const changes = act(run);
     // What the log and the mirror hold has been read.
@@ -67,19 +67,19 @@ export function electionScope(name: string, options: ElectionScopeOptions): Scop
     if (sent.length > messages) return;
     const taken = new Set(sent.map(({ raw }) => nameOf(raw)));
     for (const from of candidates) {
-      const say = (id: string, verb: string, more: { readonly [field: string]: Json } = {}): Raw[] =>
+      const message = (id: string, verb: string, more: { readonly [field: string]: Json } = {}): Raw[] =>
         taken.has(`${from} ${id}`) ? [] : [{ type: `coordinator.${verb}`, id, from, ts: '', ...more }];
       const joined = taken.has(`${from} join1`);
-      yield* say(joined ? 'join2' : 'join1', 'join');
-      if (joined) yield* say('leave', 'leave');
+      yield* message(joined ? 'join2' : 'join1', 'join');
+      if (joined) yield* message('leave', 'leave');
       const own = Object.keys(elected).filter((each) => elected[Number(each)] === from);
       for (const at of own.map(Number)) {
-        yield* say(`heartbeat${at}`, 'heartbeat', { epoch: at });
-        yield* say(`resign${at}`, 'resign', { epoch: at });
-        yield* say(`directive${at}`, 'directive', { epoch: at, directive: null });
+        yield* message(`heartbeat${at}`, 'heartbeat', { epoch: at });
+        yield* message(`resign${at}`, 'resign', { epoch: at });
+        yield* message(`directive${at}`, 'directive', { epoch: at, directive: null });
       }
-      // Every epoch stands in the log: somebody may take it for its own.
-      if (elected[epoch] !== from) yield* say(`directive${epoch}`, 'directive', { epoch, directive: null });
+      // Every epoch is in the log: an agent may take it for its own.
+      if (elected[epoch] !== from) yield* message(`directive${epoch}`, 'directive', { epoch, directive: null });
     }
   }
 
@@ -95,7 +95,7 @@ export function electionScope(name: string, options: ElectionScopeOptions): Scop
       const due = resume(node).host.nextDeadline();
       const { leader } = node.seen;
       // A protocol that names no deadline does not stop the clock: a leadership is outlived by a tick.
-      const lasts = due ? due.at > node.now : leader !== null && node.now <= leader.heard + LAPSE_MS;
+      const lasts = due ? due.at > node.now : leader !== null && node.now <= leader.heartbeatAt + LAPSE_MS;
       if (lasts) yield { label: 'a tick passes', next: { ...node, now: node.now + TICK_MS }, broken: [] };
       if (due && due.at <= node.now) yield happen('the timer fires', node, (run) => (run.tick(), {}));
       for (const raw of fresh(node)) yield send(node, raw);
@@ -125,7 +125,7 @@ function keyOf({ left, now, seen, sent }: Node): string {
     candidates: candidates.map(([candidate, at]) => [candidate, ago(at)]),
     seen: {
       ...seen,
-      leader: seen.leader ? [seen.leader.coordinator, ago(seen.leader.heard)] : [],
+      leader: seen.leader ? [seen.leader.coordinator, ago(seen.leader.heartbeatAt)] : [],
       active: Object.fromEntries(Object.entries(seen.active).map(([candidate, at]) => [candidate, ago(at)])),
     },
   };

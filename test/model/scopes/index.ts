@@ -87,7 +87,7 @@ export const scopes: readonly Entry[] = [
   },
   {
     name: 'chat-ledger-unasked',
-    about: 'the same where the chat tells nothing, two kills: repeats are marked',
+    about: 'the same where the chat reports nothing, two kills: repeats are marked',
     run: (limits) => {
       const options = { parts: [1, 2, 1], kills: 2, unknowns: 1, asked: false };
       return explore(ledgerScope('chat-ledger-unasked', options), limits);

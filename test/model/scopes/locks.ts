@@ -63,7 +63,7 @@ export function lockScope(name: string, options: LockScopeOptions): Scope<Node> 
     );
     const ended = input.kind === 'effect' ? input.input['lock_id'] : undefined;
     const running = [...node.rollbacks.filter((id) => id !== ended), ...started];
-    // One whose time has passed decides nothing any more: a single one of them stands for all.
+    // One whose time has passed decides nothing any more: a single one of them is kept for all.
     const loose = running.filter((id) => decision.state.lockOf(id)?.phase !== 'rolling').slice(-1);
     const rollbacks = running.filter((id) => decision.state.lockOf(id)?.phase === 'rolling' || loose.includes(id));
     const state = lockState.parse(
@@ -187,10 +187,10 @@ function lostEarly(n: number, state: LockState): boolean {
 }
 
 function terminals(id: string, emit: readonly Outgoing[], verdict: Verdict | undefined): number {
-  const told = emit.filter(
+  const ends = emit.filter(
     ({ type, lock_id: about }) => about === id && (type === 'lock.granted' || type === 'lock.denied'),
   );
-  return told.length + (verdict?.[0] === 'cancelled' && verdict[1] === id ? 1 : 0);
+  return ends.length + (verdict?.[0] === 'cancelled' && verdict[1] === id ? 1 : 0);
 }
 
 /** Ways to exchange what is alike: for each agent and set of resources, its name in that way. */

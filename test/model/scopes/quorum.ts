@@ -1,7 +1,7 @@
 import { quorumProposal } from '../../../src/protocols/quorum/protocol.ts';
 import type { DecisionProtocol } from '../../../src/protocols/quorum/broken.fixture.ts';
-import { onlooker } from '../../../src/protocols/quorum/watch.fixture.ts';
-import { watchedScope, type Raw } from './watched.ts';
+import { observer } from '../../../src/protocols/quorum/observer.fixture.ts';
+import { observedScope, type Raw } from './observed.ts';
 
 const VOTERS = ['bob', 'cleo', 'dan'];
 const TICK_MS = 1_000;
@@ -16,10 +16,10 @@ export function quorumScope(name: string, sent: number, protocol: DecisionProtoc
     ...about,
     choice,
   });
-  return watchedScope(name, {
+  return observedScope(name, {
     protocol,
     workflowId: 'synod:lab:proposal:p',
-    onlooker,
+    observer,
     opening: {
       type: 'decision.propose',
       id: 'propose',

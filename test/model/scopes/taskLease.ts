@@ -7,7 +7,7 @@ import { snapshotSchema, type Snapshot } from '../../../src/host/snapshot.ts';
 import type { Protocol } from '../../../src/protocols/protocol.ts';
 import { taskLease } from '../../../src/protocols/task-lease/protocol.ts';
 import { taskState, type TaskState } from '../../../src/protocols/task-lease/state.ts';
-import { NOTHING_SEEN, watch, type Property, type Seen } from '../../../src/protocols/task-lease/watch.fixture.ts';
+import { NOTHING_SEEN, observe, type Property, type Seen } from '../../../src/protocols/task-lease/observer.fixture.ts';
 import type { Move, Scope } from '../explore.ts';
 
 /** Half of the longest claim window, so that windows double once and then stay. */
@@ -42,7 +42,7 @@ interface Sent {
   readonly replies: string;
 }
 
-/** The workflow between two runs, the clock, what was said, and what each agent has learned. */
+/** The workflow between two runs, the clock, what was sent, and what each agent has received. */
 interface Node {
   /** Undefined before the first run. */
   readonly left: Left | undefined;
@@ -81,7 +81,7 @@ export function taskScope(name: string, options: TaskScopeOptions): Scope<Node> 
     return { ...host.snapshot(), log: { head, events: [] }, mirror: { pending: [] } };
   }
 
-  /** Something happens to the workflow; what it logs is watched. */
+  /** Something happens to the workflow; what it logs is observed. */
   function happen(
     label: string,
     node: Node,
@@ -115,10 +115,10 @@ export function taskScope(name: string, options: TaskScopeOptions): Scope<Node> 
   function repeat(node: Node, { raw, name: what, replies: first }: Sent): Move<Node> {
     return happen(`${what}, again`, node, (host, run) => {
       run.tick(node.now);
-      const before = standing(host);
+      const before = snapshotOf(host);
       const replies = host.request([{ ...raw, ts: 'again' }], node.now).flat();
       const count = first === '' ? 0 : first.split('\n').length;
-      if (standing(host) !== before) run.broken.add('a repeat changes nothing');
+      if (snapshotOf(host) !== before) run.broken.add('a repeat changes nothing');
       if (contents(replies.slice(0, count)) !== first) run.broken.add('nothing acknowledged is lost');
       return { learned: learned(node, replies) };
     });
@@ -128,19 +128,19 @@ export function taskScope(name: string, options: TaskScopeOptions): Scope<Node> 
   function* fresh(node: Node): Iterable<Raw> {
     if (node.sent.length > options.messages) return;
     const taken = new Set(node.sent.map((sent) => sent.name));
-    const say = (from: string, id: string, verb: string, more: Fields = {}): Raw[] =>
+    const message = (from: string, id: string, verb: string, more: Fields = {}): Raw[] =>
       taken.has(`${from} ${id}`) ? [] : [{ type: `task.${verb}`, id, from, ts: '', task_id: TASK_ID, ...more }];
-    yield* say(PRODUCER, 'cancel', 'cancel');
+    yield* message(PRODUCER, 'cancel', 'cancel');
     for (const from of agents) {
       const claims = node.sent.filter((sent) => sent.name.startsWith(`${from} claim`)).length;
-      if (claims < options.claimsEach) yield* say(from, `claim${claims + 1}`, 'claim');
-      // The attempt stands in the room's log, too: somebody may take the task for its own.
-      yield* say(from, `complete${node.seen.announced}`, 'complete', { attempt: node.seen.announced });
+      if (claims < options.claimsEach) yield* message(from, `claim${claims + 1}`, 'claim');
+      // The attempt is in the room's log, too: an agent may take the task for its own.
+      yield* message(from, `complete${node.seen.announced}`, 'complete', { attempt: node.seen.announced });
       for (const known of node.learned.filter((each) => each.startsWith(`${from} `))) {
         const attempt = Number(known.slice(from.length + 1));
         for (const verb of ['renew', 'release', ...(attempt === node.seen.announced ? [] : ['complete'])])
-          yield* say(from, `${verb}${attempt}`, verb, { attempt });
-        yield* say(from, `fail${attempt}`, 'fail', { attempt, reason: 'so' });
+          yield* message(from, `${verb}${attempt}`, verb, { attempt });
+        yield* message(from, `fail${attempt}`, 'fail', { attempt, reason: 'so' });
       }
     }
   }
@@ -175,7 +175,7 @@ export function taskScope(name: string, options: TaskScopeOptions): Scope<Node> 
       for (const raw of fresh(node)) {
         const label = `${raw.from} ${raw.id}`;
         yield send(node, label, raw, true);
-        // Only the answer to a claim tells an agent what it may say next.
+        // Only the answer to a claim decides what an agent may send next.
         if (raw.type === 'task.claim') yield send(node, `${label}, the answer is lost`, raw, false);
       }
       for (const sent of node.sent) yield repeat(node, sent);
@@ -184,7 +184,7 @@ export function taskScope(name: string, options: TaskScopeOptions): Scope<Node> 
   };
 }
 
-/** A run that is watched while it lasts. */
+/** A run that is observed while it lasts. */
 class Run {
   readonly broken = new Set<Property>();
   readonly #host: Host<TaskState, TaskMessage>;
@@ -201,7 +201,7 @@ class Run {
   }
 
   note(envelope: Envelope, from: string): void {
-    const [seen, broken] = watch(this.seen, envelope, this.#now, { from });
+    const [seen, broken] = observe(this.seen, envelope, this.#now, { from });
     this.seen = seen;
     for (const property of broken) this.broken.add(property);
   }
@@ -222,7 +222,7 @@ class Run {
   }
 }
 
-function standing(host: Host<TaskState, TaskMessage>): string {
+function snapshotOf(host: Host<TaskState, TaskMessage>): string {
   const { state, log, final } = host.snapshot();
   return JSON.stringify({ state, log, final });
 }
@@ -241,7 +241,7 @@ function learned(node: Node, replies: readonly Envelope[]): readonly string[] {
 
 /**
  * The state with its times as they are from now, and without what no rule reads: numbers of the log, counters, when
- * things were decided. Replies to repeats do hold old times; they are compared on the way, not told apart here.
+ * things were decided. Replies to repeats do hold old times; they are compared on the way, not distinguished here.
  */
 function keyOf(node: Node, agents: readonly string[]): string {
   const { lease, claim, task, attempt, outcome } = taskState.parse(node.left?.state);

@@ -3,7 +3,7 @@ import { byName } from '../../envelope/byName.ts';
 import type { Envelope } from '../../envelope/envelope.ts';
 import type { LockMessage } from '../../envelope/lock.ts';
 
-// The rules once more, as plainly as they can be said: lists that are searched from end to end.
+// The rules a second time, as plainly as can be: lists that are searched from end to end.
 
 /** What must hold of locks, whatever comes in whatever order. */
 export type Property =
@@ -44,8 +44,8 @@ const text = z.string();
 const TOGETHER = new Set(['read read', 'read write', 'write read', 'permit permit']);
 const TERMINAL = new Set(['lock.granted', 'lock.denied', 'lock.cancelled']);
 
-/** Follows the log of a lock manager and the replies that are not logged, and names the properties that what it hears breaks. */
-export class Onlooker {
+/** Follows the log of a lock manager and the replies that are not logged, and names the properties that they break. */
+export class Observer {
   readonly broken = new Set<Property>();
   readonly permits: { readonly [resource: string]: number };
   readonly rollbackMs: number;
@@ -66,8 +66,8 @@ export class Onlooker {
     if (message.type === 'lock.request') this.#requests.set(message.id, message);
   }
 
-  /** What was said by `synod`; `to` is the message that it answers at once. */
-  hear(envelope: Envelope, now: number, to?: LockMessage): void {
+  /** An envelope of `synod`; `to` is the message that it answers at once. */
+  read(envelope: Envelope, now: number, to?: LockMessage): void {
     const request = this.#requests.get(envelope.in_reply_to ?? '');
     if (request && TERMINAL.has(envelope.type)) this.#terminal(request);
     switch (envelope.type) {
@@ -181,10 +181,10 @@ export class Onlooker {
     if (reason !== 'timeout' || waiter.until > now) this.broken.add('nothing ends early');
     this.waiters = this.waiters.filter((each) => each !== waiter);
     const held = this.holds.filter(({ agent, lost }) => agent === request.from && !lost);
-    const told =
+    const named =
       JSON.stringify(held.map(({ id }) => id).sort()) ===
       JSON.stringify([...z.array(z.string()).parse(released)].sort());
-    if (!told) this.broken.add('a time-out costs all that is held');
+    if (!named) this.broken.add('a time-out costs all that is held');
     this.holds = this.holds.filter((hold) => !held.includes(hold));
   }
 

@@ -5,7 +5,7 @@ import { Host } from '../../host/host.ts';
 import type { Snapshot } from '../../host/snapshot.ts';
 import type { Protocol } from '../protocol.ts';
 import type { ElectionState } from './state.ts';
-import { activeAt, NOTHING_SEEN, watch, type Property, type Seen } from './watch.fixture.ts';
+import { activeAt, NOTHING_SEEN, observe, type Property, type Seen } from './observer.fixture.ts';
 
 /** A message as it is sent. */
 export interface Raw {
@@ -21,7 +21,7 @@ export interface Sent {
   readonly first: readonly Envelope[];
 }
 
-/** Where an earlier run and its onlooker stood. */
+/** Where an earlier run and its observer stood. */
 export interface Stand {
   readonly snapshot: Snapshot<ElectionState> | undefined;
   readonly seen: Seen;
@@ -32,8 +32,8 @@ export interface Stand {
 
 const START: Stand = { snapshot: undefined, seen: NOTHING_SEEN, head: 0, now: 0 };
 
-/** An election that is driven, and watched while it is. */
-export class WatchedElection {
+/** An election that is driven, and observed while it is. */
+export class ObservedElection {
   readonly broken = new Set<Property>();
   readonly host: Host<ElectionState, CoordinatorMessage>;
   readonly #lapseMs: number;
@@ -56,7 +56,7 @@ export class WatchedElection {
     const first = this.host.request([raw], this.now).flat();
     for (const reply of first.filter(({ seq }) => seq === undefined)) {
       if (reply.type === 'coordinator.joined') this.#note(reply);
-      // What was said is read in the place of its answer, which tells too little.
+      // The message is read in the place of its answer, which has too little.
       if (reply.type === 'coordinator.alive') this.#note({ ts: '', ...raw, type: 'coordinator.heartbeat' });
     }
     this.#settle();
@@ -90,7 +90,7 @@ export class WatchedElection {
   }
 
   #note(envelope: Envelope): void {
-    const [seen, broken] = watch(this.seen, envelope, this.now, this.#lapseMs);
+    const [seen, broken] = observe(this.seen, envelope, this.now, this.#lapseMs);
     this.seen = seen;
     for (const property of broken) this.broken.add(property);
   }

@@ -12,7 +12,7 @@ export type Property =
   | 'a repeat changes nothing'
   | 'nothing acknowledged is lost';
 
-/** What an onlooker knows who only reads what is said: no look into the state. */
+/** What an observer knows who only reads what is said: no look into the state. */
 export interface Seen {
   /** The highest attempt announced, and the highest granted. */
   readonly announced: number;
@@ -31,7 +31,7 @@ const BY_HOLDER = new Set(['task.complete', 'task.fail', 'task.release']);
  * Follows the log of a task, and the replies that are not logged (renewals; `said` is who asked), and names the
  * properties that what it reads breaks.
  */
-export function watch(seen: Seen, envelope: Envelope, now: number, said?: { from: string }): [Seen, Property[]] {
+export function observe(seen: Seen, envelope: Envelope, now: number, said?: { from: string }): [Seen, Property[]] {
   const broken: Property[] = [];
   const attempt = Number(envelope['attempt']);
   const until = envelope['lease_expires_at'];

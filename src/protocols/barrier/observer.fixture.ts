@@ -1,6 +1,6 @@
 import { barrierMessages } from '../../envelope/barrier.ts';
 import type { Envelope } from '../../envelope/envelope.ts';
-import type { CommonProperty, Onlooker } from '../watched.fixture.ts';
+import type { CommonProperty, Observer } from '../observed.fixture.ts';
 
 /** What must hold of a barrier, whatever comes in whatever order. */
 export type Property =
@@ -13,7 +13,7 @@ export type Property =
   | 'it never fails early'
   | 'it opens as soon as all are in';
 
-/** What an onlooker knows who only reads what is said. Rosters of up to 32 members stand in the log whole. */
+/** What an observer knows who only reads what is logged. Rosters of up to 32 members are logged whole. */
 export interface Seen {
   readonly terms: {
     readonly opener: string;
@@ -77,7 +77,7 @@ function readEnd(seen: Seen, envelope: Envelope, now: number): [Seen, Property[]
   return [{ ...seen, outcome: envelope.type }, broken];
 }
 
-export const onlooker: Onlooker<Seen, Property> = {
+export const observer: Observer<Seen, Property> = {
   nothing: {
     terms: null,
     roster: [],

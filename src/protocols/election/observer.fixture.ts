@@ -7,18 +7,18 @@ export const PROPERTIES = [
   'only the coordinator acts, in its epoch and time',
   'only the active win',
   'the lowest active id wins',
-  'a live coordinator is never deposed',
+  'an active coordinator is never deposed',
   'somebody leads while anybody is active',
   'every deadline progresses',
   'a repeat gets its first reply and changes nothing',
 ] as const;
 export type Property = (typeof PROPERTIES)[number];
 
-/** What an onlooker knows who only reads what is said: no look into the state. Times are epoch milliseconds. */
+/** What an observer knows who only reads what is logged, not the state. Times are epoch milliseconds. */
 export interface Seen {
   /** The highest epoch elected. */
   readonly epoch: number;
-  readonly leader: { readonly coordinator: string; readonly heard: number } | null;
+  readonly leader: { readonly coordinator: string; readonly heartbeatAt: number } | null;
   /** When each candidate was last active. */
   readonly active: { readonly [candidate: string]: number };
   /** Who was elected in each epoch. */
@@ -44,24 +44,24 @@ function text(value: unknown): string {
  * Follows the log of an election, and the replies that are not logged (of heartbeats and repeated joins), and names the
  * properties that what it reads breaks. An accepted heartbeat is read as the message that it answers.
  */
-export function watch(seen: Seen, envelope: Envelope, now: number, lapseMs: number): [Seen, Property[]] {
+export function observe(seen: Seen, envelope: Envelope, now: number, lapseMs: number): [Seen, Property[]] {
   const broken: Property[] = [];
   const { type, from } = envelope;
   const epoch = Number(envelope['epoch']);
   const { leader } = seen;
   let next = seen;
-  const alive = leader !== null && now < leader.heard + lapseMs;
+  const active = leader !== null && now < leader.heartbeatAt + lapseMs;
   if (BY_COORDINATOR.has(type)) {
-    if (!alive || leader.coordinator !== from || epoch !== seen.epoch)
+    if (!active || leader.coordinator !== from || epoch !== seen.epoch)
       broken.push('only the coordinator acts, in its epoch and time');
     if (type === 'coordinator.heartbeat' && leader)
-      next = { ...seen, leader: { ...leader, heard: now }, active: { ...seen.active, [from]: now } };
+      next = { ...seen, leader: { ...leader, heartbeatAt: now }, active: { ...seen.active, [from]: now } };
   } else if (type === 'coordinator.joined') {
     next = { ...seen, active: { ...seen.active, [text(envelope.to)]: now } };
   } else if (type === 'coordinator.elected') {
     const winner = text(envelope['coordinator']);
     const candidates = activeAt(seen, now, lapseMs);
-    if (leader) broken.push('a live coordinator is never deposed');
+    if (leader) broken.push('an active coordinator is never deposed');
     if (epoch <= seen.epoch) broken.push('epochs strictly rise');
     if ((seen.elected[epoch] ?? winner) !== winner) broken.push('one coordinator an epoch');
     if (!candidates.includes(winner)) broken.push('only the active win');
@@ -69,11 +69,11 @@ export function watch(seen: Seen, envelope: Envelope, now: number, lapseMs: numb
     next = {
       ...seen,
       epoch: Math.max(epoch, seen.epoch),
-      leader: { coordinator: winner, heard: now },
+      leader: { coordinator: winner, heartbeatAt: now },
       elected: { ...seen.elected, [epoch]: winner },
     };
   } else if (type === 'coordinator.lost') {
-    if (leader === null || alive) broken.push('a live coordinator is never deposed');
+    if (leader === null || active) broken.push('an active coordinator is never deposed');
     next = { ...seen, leader: null };
   } else if (type === 'coordinator.resigned' || type === 'coordinator.left') {
     const gone = text(type === 'coordinator.left' ? envelope.to : envelope['coordinator']);

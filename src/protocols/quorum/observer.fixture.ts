@@ -1,6 +1,6 @@
 import type { Envelope } from '../../envelope/envelope.ts';
 import { decisionMessages } from '../../envelope/decision.ts';
-import type { CommonProperty, Onlooker } from '../watched.fixture.ts';
+import type { CommonProperty, Observer } from '../observed.fixture.ts';
 
 /** What must hold of a decision, whatever comes in whatever order. */
 export type Property =
@@ -13,7 +13,7 @@ export type Property =
   | 'no failure before it is certain'
   | 'it ends as soon as it is certain';
 
-/** What an onlooker knows who only reads what is said. */
+/** What an observer knows who only reads what is logged. */
 export interface Seen {
   readonly terms: {
     readonly options: readonly string[];
@@ -58,7 +58,7 @@ function readVote(seen: Seen, { from, choice }: Envelope, now: number): [Seen, P
   return [{ ...seen, votes: { ...votes, [from]: choice } }, broken];
 }
 
-export const onlooker: Onlooker<Seen, Property> = {
+export const observer: Observer<Seen, Property> = {
   nothing: { terms: null, votes: {}, outcome: null },
 
   read(seen, envelope, now) {

@@ -4,7 +4,7 @@ import { json, type Json } from '../../../src/envelope/fields.ts';
 import { Host } from '../../../src/host/host.ts';
 import { snapshotSchema, type Snapshot } from '../../../src/host/snapshot.ts';
 import type { Protocol } from '../../../src/protocols/protocol.ts';
-import { Watched, type Onlooker } from '../../../src/protocols/watched.fixture.ts';
+import { Observed, type Observer } from '../../../src/protocols/observed.fixture.ts';
 import type { Move, Scope } from '../explore.ts';
 
 export interface Raw {
@@ -18,9 +18,9 @@ export interface Raw {
 export interface World<S, M extends Base, Seen, Property extends string> {
   readonly protocol: Protocol<S, M>;
   readonly workflowId: string;
-  readonly onlooker: Onlooker<Seen, Property>;
+  readonly observer: Observer<Seen, Property>;
   readonly opening: Raw;
-  /** What may be said after it, in any order. */
+  /** What may be sent after it, in any order. */
   readonly messages: readonly Raw[];
   /** So many of them are sent anew; repeats are free. */
   readonly sent: number;
@@ -46,26 +46,26 @@ interface Node<S, Seen> {
 }
 
 /** The world as a scope to explore. Every step is the first of a new run, restored from JSON. */
-export function watchedScope<S, M extends Base, Seen, Property extends string>(
+export function observedScope<S, M extends Base, Seen, Property extends string>(
   name: string,
   world: World<S, M, Seen, Property>,
 ): Scope<Node<S, Seen>> {
-  const { protocol, workflowId, onlooker, tickMs } = world;
+  const { protocol, workflowId, observer, tickMs } = world;
   const schema = snapshotSchema(protocol.state);
   const orders = permutations(world.alike);
   const restored = new WeakMap<Left<S>, Snapshot<S>>();
 
-  function resume({ left, now, seen, head }: Node<S, Seen>): Watched<S, M, Seen, Property> {
+  function resume({ left, now, seen, head }: Node<S, Seen>): Observed<S, M, Seen, Property> {
     const snapshot = left && (restored.get(left) ?? schema.parse(JSON.parse(JSON.stringify(left))));
     if (left && snapshot) restored.set(left, snapshot);
     const host = new Host(protocol, { workflowId, room: 'lab', config: {}, now, snapshot });
-    return new Watched(host, onlooker, seen, head);
+    return new Observed(host, observer, seen, head);
   }
 
   function happen(
     label: string,
     node: Node<S, Seen>,
-    act: (run: Watched<S, M, Seen, Property>) => Partial<Node<S, Seen>>,
+    act: (run: Observed<S, M, Seen, Property>) => Partial<Node<S, Seen>>,
   ): Move<Node<S, Seen>> {
     const run = resume(node);
     const changes = act(run);
@@ -82,7 +82,7 @@ export function watchedScope<S, M extends Base, Seen, Property extends string>(
 
   return {
     name,
-    start: () => send({ left: undefined, head: 0, now: 0, sent: [], seen: onlooker.nothing }, world.opening),
+    start: () => send({ left: undefined, head: 0, now: 0, sent: [], seen: observer.nothing }, world.opening),
     *moves(node) {
       const { host } = resume(node);
       const due = host.nextDeadline();

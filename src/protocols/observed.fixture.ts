@@ -5,8 +5,8 @@ import type { Host } from '../host/host.ts';
 export type CommonProperty =
   'every deadline progresses' | 'a repeat changes nothing' | 'nothing acknowledged is lost' | 'at most one outcome';
 
-/** Somebody who only reads what is said, without a look into the state, and names what it breaks. */
-export interface Onlooker<Seen, Property extends string> {
+/** Reads only what is logged, not the state, and names the properties that it breaks. */
+export interface Observer<Seen, Property extends string> {
   readonly nothing: Seen;
   /** What was known, an envelope of the log or a reply that was not logged, and when it came. */
   read(seen: Seen, envelope: Envelope, now: number): [Seen, Property[]];
@@ -14,18 +14,18 @@ export interface Onlooker<Seen, Property extends string> {
   rest(seen: Seen, now: number): Property[];
 }
 
-/** A run that is watched while it lasts. */
-export class Watched<S, M extends Base, Seen, Property extends string> {
+/** A run that is observed while it lasts. */
+export class Observed<S, M extends Base, Seen, Property extends string> {
   readonly host: Host<S, M>;
   readonly broken = new Set<Property | CommonProperty>();
-  readonly #onlooker: Onlooker<Seen, Property>;
+  readonly #observer: Observer<Seen, Property>;
   /** The last entry of the log that was read. */
   cursor: number;
   seen: Seen;
 
-  constructor(host: Host<S, M>, onlooker: Onlooker<Seen, Property>, seen: Seen = onlooker.nothing, cursor = 0) {
+  constructor(host: Host<S, M>, observer: Observer<Seen, Property>, seen: Seen = observer.nothing, cursor = 0) {
     this.host = host;
-    this.#onlooker = onlooker;
+    this.#observer = observer;
     this.seen = seen;
     this.cursor = cursor;
   }
@@ -36,7 +36,7 @@ export class Watched<S, M extends Base, Seen, Property extends string> {
     this.#follow(now);
     const next = this.host.nextDeadline();
     if (next && next.at <= now && this.host.phase(now) === 'running') this.broken.add('every deadline progresses');
-    for (const property of this.#onlooker.rest(this.seen, now)) this.broken.add(property);
+    for (const property of this.#observer.rest(this.seen, now)) this.broken.add(property);
   }
 
   send(raw: unknown, now: number): Envelope[] {
@@ -73,7 +73,7 @@ export class Watched<S, M extends Base, Seen, Property extends string> {
   }
 
   #note(envelope: Envelope, now: number): void {
-    const [seen, broken] = this.#onlooker.read(this.seen, envelope, now);
+    const [seen, broken] = this.#observer.read(this.seen, envelope, now);
     this.seen = seen;
     for (const property of broken) this.broken.add(property);
   }

@@ -17,7 +17,7 @@ function publication(life: number | undefined, seq: number): Publication {
   return { source, ...(life === undefined ? {} : { life }), events: [{ seq, envelope }] };
 }
 
-/** The sequence numbers that come through of publications told one after the other. */
+/** The sequence numbers that come through of publications, one after the other. */
 function through(...publications: Publication[]): unknown[] {
   let state = room.initial();
   return publications.map((one) => {
@@ -29,7 +29,7 @@ function through(...publications: Publication[]): unknown[] {
 }
 
 describe('a source whose name is taken anew', () => {
-  it('is heard from its first entry on', () => {
+  it('is logged from its first entry on', () => {
     expect(through(publication(5, 1), publication(5, 2), publication(9, 1), publication(9, 2))).toEqual([
       [1],
       [2],
@@ -38,7 +38,7 @@ describe('a source whose name is taken anew', () => {
     ]);
   });
 
-  it('is still heard once, and what its earlier life repeats is not heard again', () => {
+  it('is still logged once, and what the earlier one repeats is not logged again', () => {
     expect(through(publication(5, 1), publication(9, 1), publication(9, 1), publication(5, 1))).toEqual([
       [1],
       [1],
@@ -47,7 +47,7 @@ describe('a source whose name is taken anew', () => {
     ]);
   });
 
-  it('is known by its numbers alone where it does not say when it was started', () => {
+  it('is known by its numbers alone where it does not tell when it was started', () => {
     expect(through(publication(undefined, 1), publication(undefined, 1), publication(undefined, 2))).toEqual([
       [1],
       [],
