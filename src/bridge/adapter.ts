@@ -5,7 +5,7 @@ export interface ChatMessage {
   /** The service's stable id of the person, never a display name. */
   readonly author: string;
   readonly text: string;
-  /** The thread it stands in, to answer there; absent outside of threads. */
+  /** The thread it is in, to answer there; absent outside of threads. */
   readonly thread?: string;
 }
 
@@ -25,7 +25,7 @@ export interface ChatLimits {
   readonly bytes?: number;
 }
 
-/** How often a service may be asked what people write, in milliseconds between two looks. */
+/** How often a service may be asked what people write, in milliseconds between two reads. */
 export interface ChatPace {
   /** After news. */
   readonly busy: number;

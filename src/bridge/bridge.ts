@@ -131,7 +131,7 @@ class Bridge {
       ledger: this.#ledger,
       reader: this.#connection.readerOf(roomTarget(room).workflowId),
       renewMs: this.#renewMs,
-      knows: (envelope) => this.#incoming?.stoodInChat(envelope) ?? false,
+      knows: (envelope) => this.#incoming?.isFromChat(envelope) ?? false,
       note: this.#note,
       stop: this.#stop,
       lost,
@@ -152,7 +152,7 @@ class Bridge {
     });
   }
 
-  /** Says in time that this bridge is still there, whatever else it waits for. */
+  /** Renews the place in time, whatever else this bridge waits for. */
   async #keepRenewing(lost: AbortController): Promise<void> {
     const ends = AbortSignal.any([lost.signal, this.#stop]);
     while (await pause(this.#renewMs, ends)) {

@@ -3,7 +3,7 @@ import type { Envelope } from '../envelope/envelope.ts';
 import { formatTimestamp } from '../envelope/fields.ts';
 import { maskSecrets } from './mask.ts';
 import { showUnsafe } from './neutralise.ts';
-import { sentence } from './words.ts';
+import { sentence } from './sentence.ts';
 
 /** How an event is printed: a readable line, or one line of JSON. */
 export type ConsoleFormat = 'text' | 'json';
@@ -12,11 +12,11 @@ export type ConsoleFormat = 'text' | 'json';
 export function consoleLine(event: LogEvent, format: ConsoleFormat): string {
   if (format === 'json') return JSON.stringify(event);
   const { envelope } = event;
-  return `${String(event.seq).padStart(5)}  ${timeOf(envelope)}  ${wordsOf(envelope)}`;
+  return `${String(event.seq).padStart(5)}  ${timeOf(envelope)}  ${lineOf(envelope)}`;
 }
 
-/** What an envelope says, as one line of bounded length that is harmless and masked. */
-export function wordsOf(envelope: Envelope): string {
+/** What an envelope means, as one line of bounded length that is harmless and masked. */
+export function lineOf(envelope: Envelope): string {
   return sentence(envelope, harmless);
 }
 

@@ -3,7 +3,7 @@ import type { DoubtfulPost } from '../envelope/bridge.ts';
 import { ChatError, type ChatAdapter } from './adapter.ts';
 import type { Settled } from './ledger.ts';
 
-/** Stands before a post that may be there already. */
+/** Begins a post that may be there already. */
 export const POSSIBLE_REPEAT = '(possible repeat) ';
 
 /** Pauses before a repeat, in milliseconds, where the service gives no hint: they double, with jitter, up to the longest. */

@@ -56,7 +56,7 @@ export class Ledger {
   /** Becomes the poster; undefined where another one is. `cursor` is where the first one ever begins. */
   async take(leaseSeconds: number, cursor: number): Promise<BridgePlace | undefined> {
     try {
-      const reply = await this.#say('bridge.take', { lease_seconds: leaseSeconds, cursor });
+      const reply = await this.#send('bridge.take', { lease_seconds: leaseSeconds, cursor });
       const { epoch, lease_seconds: seconds, place } = taken.parse(reply.envelope);
       this.#epoch = epoch;
       this.#leaseMs = seconds * 1000;
@@ -94,7 +94,7 @@ export class Ledger {
 
   async #asPoster(type: keyof typeof bridgeMessages, fields: object): Promise<void> {
     try {
-      const { sentAt } = await this.#say(type, { epoch: this.#epoch, ...fields });
+      const { sentAt } = await this.#send(type, { epoch: this.#epoch, ...fields });
       this.#validUntil = Math.max(this.#validUntil, sentAt + this.#leaseMs);
     } catch (error) {
       if (error instanceof SynodError && (error.code === 'stale_epoch' || error.code === 'not_holder')) {
@@ -105,7 +105,7 @@ export class Ledger {
     }
   }
 
-  async #say(type: keyof typeof bridgeMessages, fields: object): Promise<{ envelope: Envelope; sentAt: number }> {
+  async #send(type: keyof typeof bridgeMessages, fields: object): Promise<{ envelope: Envelope; sentAt: number }> {
     const sentAt = performance.now();
     const message = compose<BridgeMessage>(bridgeMessages[type], this.#id, { type, chat: this.chat, ...fields });
     const [envelope] = accepted(await this.#connection.send(ledgerTarget(this.room, this.chat), message));

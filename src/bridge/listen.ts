@@ -3,7 +3,7 @@ import { ChatError, type ChatAdapter, type ChatMessage, type ChatPace } from './
 import { pauseAfter } from './deliver.ts';
 import type { Ledger } from './ledger.ts';
 
-/** The first pause before another look into a chat where nobody writes, in milliseconds; it doubles with each look. */
+/** The first pause before the next read of a chat where nobody writes, in milliseconds; it doubles with each read. */
 const QUIET_PAUSE_MS = 1_000;
 
 export interface ListenOptions {
@@ -24,21 +24,21 @@ export interface ListenOptions {
 export async function listen(options: ListenOptions, lost: AbortController): Promise<void> {
   const { adapter, ledger, receive, stop, sleep = pause, onFixed = () => undefined } = options;
   const ends = AbortSignal.any([lost.signal, stop]);
-  let heard = options.from;
-  if (heard !== undefined) onFixed();
+  let readTo = options.from;
+  if (readTo !== undefined) onFixed();
   for (let failures = 0, quiet = 0, again = true; !ends.aborted;) {
     try {
-      const { messages, cursor } = await adapter.readForward(heard, ends);
+      const { messages, cursor } = await adapter.readForward(readTo, ends);
       for (const message of messages) await receive(message, again);
       again = false;
-      const first = heard === undefined;
+      const first = readTo === undefined;
       const news = first || messages.length > 0;
-      heard = cursor;
-      if (news) await ledger.renew({ heard });
+      readTo = cursor;
+      if (news) await ledger.renew({ heard: readTo });
       if (first) onFixed();
       quiet = news ? 0 : quiet + 1;
       failures = 0;
-      await sleep(lookAfter(adapter.pace, quiet), ends);
+      await sleep(pauseBefore(adapter.pace, quiet), ends);
     } catch (error) {
       if (ends.aborted) return;
       if (!(error instanceof ChatError) || error.fault === 'refused') return lost.abort(error);
@@ -47,10 +47,10 @@ export async function listen(options: ListenOptions, lost: AbortController): Pro
   }
 }
 
-/** The pause before the next look, after so many that brought nothing. */
-function lookAfter({ busy, quiet: most }: ChatPace, looks: number): number {
-  if (looks === 0) return busy;
-  return Math.min(most, Math.max(busy, QUIET_PAUSE_MS) * 2 ** Math.min(looks - 1, 10));
+/** The pause before the next read, after so many that brought nothing. */
+function pauseBefore({ busy, quiet: most }: ChatPace, reads: number): number {
+  if (reads === 0) return busy;
+  return Math.min(most, Math.max(busy, QUIET_PAUSE_MS) * 2 ** Math.min(reads - 1, 10));
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -16,7 +16,7 @@ function hidden(box: Outbox, seq: number): void {
 /** What is posted at a time; the pause where nothing is yet. */
 function at(box: Outbox, now: number): string | number | undefined {
   const next = box.next(now);
-  if (next.kind === 'post') box.told(next.agents, now);
+  if (next.kind === 'post') box.posted(next.agents, now);
   return next.kind === 'post' ? next.text : next.kind === 'wait' ? next.ms : undefined;
 }
 
@@ -116,7 +116,7 @@ describe('what waits to be told', () => {
             const next = box.next(now);
             if (next.kind === 'post') {
               posts.push({ at: now, text: next.text, agents: next.agents });
-              box.told(next.agents, now);
+              box.posted(next.agents, now);
             } else if (next.kind === 'empty' || now + next.ms > until) break;
             else now += next.ms;
           }

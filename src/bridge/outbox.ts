@@ -8,12 +8,12 @@ export const POST_INTERVAL_MS = 5_000;
 export const OUTBOX_CAPACITY = 1_000;
 
 export interface OutboxOptions {
-  /** Milliseconds between two posts that tell of the same agent; 0: each entry is posted alone, at once. */
+  /** Milliseconds between two posts about the same agent; 0: each entry is posted alone, at once. */
   readonly intervalMs: number;
   readonly capacity: number;
   /** Whether a text is short enough for one post. */
   readonly fits: (text: string) => boolean;
-  /** What is passed over: it stands in the chat already. Default: nothing. */
+  /** Whether an entry is in the chat already, and passed over. Default: none is. */
   readonly knows?: (envelope: Envelope) => boolean;
 }
 
@@ -40,8 +40,8 @@ interface Entry {
 }
 
 /**
- * The entries of a room's log that wait to be told, in order. What one agent says faster than it may be posted is joined
- * with whatever comes meanwhile, and nothing overtakes. Past its capacity the oldest are left out, and a line says how many.
+ * The entries of a room's log that wait to be posted, in order. What one agent sends faster than it may be posted is joined
+ * with whatever comes meanwhile, and the order is kept. Past its capacity the oldest are left out, and a line says how many.
  */
 export class Outbox {
   readonly #options: OutboxOptions;
@@ -49,13 +49,13 @@ export class Outbox {
   #entries: Entry[] = [];
   #seen: number;
 
-  /** @param after the last entry that has been told. */
+  /** @param after the last entry that has been posted. */
   constructor(after: number, options: OutboxOptions) {
     this.#seen = after;
     this.#options = options;
   }
 
-  /** The last entry that was seen, told or not. */
+  /** The last entry that was seen, posted or not. */
   get seen(): number {
     return this.#seen;
   }
@@ -93,8 +93,8 @@ export class Outbox {
     };
   }
 
-  /** So much has been told of these agents, now. */
-  told(agents: readonly string[], now: number): void {
+  /** A post about these agents was sent, now. */
+  posted(agents: readonly string[], now: number): void {
     for (const [agent, before] of this.#postedAt)
       if (before + this.#options.intervalMs <= now) this.#postedAt.delete(agent);
     for (const agent of agents) this.#postedAt.set(agent, now);

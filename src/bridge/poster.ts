@@ -74,7 +74,7 @@ export class Poster {
         }
         const doubtful = next.first <= (place.doubtful_to ?? 0);
         await this.#post(turn, next.text, next.last, doubtful);
-        outbox.told(next.agents, performance.now());
+        outbox.posted(next.agents, performance.now());
       }
     } finally {
       unlisten();
@@ -90,9 +90,9 @@ export class Poster {
     const { adapter, room } = bridge;
     const whole = hashOf(`answer to ${id}`);
     const texts = split(answerText(text), this.#fits).map((part) => adapter.escape(part.text));
-    for (const [part, said] of texts.entries()) {
+    for (const [part, escaped] of texts.entries()) {
       const key = postKey(room, ledger.chat, 0, part, whole);
-      const post = { key, text: said, last: 0, part, parts: texts.length, whole };
+      const post = { key, text: escaped, last: 0, part, parts: texts.length, whole };
       // A mark needs no ledger: whoever reads the message again looks for the answer again.
       const recordMarked = async (): Promise<void> => undefined;
       const settled = await deliver(post, doubted, { ...this.#delivery, thread, lastId: id, recordMarked });

@@ -2,12 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { BridgePlace, DoubtfulPost } from '../envelope/bridge.ts';
 import type { Settled } from './ledger.ts';
 
-/** One time of being the poster. */
+/** Where the poster is in the room's log, from the time that it takes its place until it loses it. */
 export class Turn {
   readonly place: BridgePlace;
-  /** The last entry that the ledger has as told. */
+  /** The last entry that the ledger has as posted. */
   after: number;
-  /** The chat's id of the last post that is known to stand there. */
+  /** The chat's id of the last post that is known to be there. */
   lastId: string | undefined;
   #part: number;
   #whole: string;
@@ -26,7 +26,7 @@ export class Turn {
     return whole === this.#whole && this.#part < parts ? this.#part : 0;
   }
 
-  /** Parts of another text have been told in its place: it is no longer kept, or is said otherwise by now. */
+  /** Parts of another text have been posted in its place: that is no longer kept, or is joined otherwise by now. */
   interrupts(whole: string): boolean {
     return this.#part > 0 && whole !== this.#whole;
   }

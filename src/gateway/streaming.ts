@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import type { GatewayEnv, Services } from './context.ts';
-import { wordsOf } from '../bridge/console.ts';
+import { lineOf } from '../bridge/console.ts';
 import type { Feed, FeedEvent } from './feed.ts';
 import { EventStream } from './stream.ts';
 
@@ -10,7 +10,7 @@ export interface Streamed {
   readonly agents: ReadonlySet<string>;
   /** The last number that the client has. */
   readonly after: number;
-  /** Whether each event is also said in words, for people. */
+  /** Whether each event also has `words`: what it means, as a line for people. */
   readonly words?: boolean;
   /** Called once, when the stream has ended. */
   readonly release: () => void;
@@ -19,18 +19,18 @@ export interface Streamed {
 /** Answers with the server-sent events of a log. It counts as an open request of the caller's token until it ends. */
 export function streamed(c: Context<GatewayEnv>, { streams, metrics }: Services, what: Streamed): Response {
   const { release, words, ...of } = what;
-  const letGo = c.get('keepOpen')();
+  const closeRequest = c.get('keepOpen')();
   const outgoing = c.env?.outgoing;
   const stream = new EventStream({
     ...of,
-    frameOf: words ? worded : undefined,
+    frameOf: words ? withWords : undefined,
     cut: outgoing ? () => outgoing.destroy() : undefined,
     onSent: (events) => metrics.events.inc(events),
     onEnd: (reason) => {
       streams.delete(stream);
       metrics.streamEnded(reason);
       release();
-      letGo();
+      closeRequest();
     },
   });
   streams.set(stream, c.get('token'));
@@ -43,7 +43,7 @@ export function streamed(c: Context<GatewayEnv>, { streams, metrics }: Services,
   });
 }
 
-function worded({ seq, envelope }: FeedEvent): Uint8Array {
-  const data = JSON.stringify({ seq, envelope, words: wordsOf(envelope) });
+function withWords({ seq, envelope }: FeedEvent): Uint8Array {
+  const data = JSON.stringify({ seq, envelope, words: lineOf(envelope) });
   return new TextEncoder().encode(`id: ${seq}\ndata: ${data}\n\n`);
 }

@@ -20,7 +20,7 @@ export interface AgentpubOptions {
   readonly token: string;
   /** The id of that agent, as others see it in `from`. */
   readonly agent: string;
-  /** Who of the room is a person, by `from`: the API does not tell, so everybody else is taken for a bot and not read. */
+  /** Who of the room is a person, by `from`: the API does not say, so everybody else is taken for a bot and not read. */
   readonly people: readonly string[];
   /** UTF-16 units of one post; default 4,000. */
   readonly maxCharacters?: number;
@@ -142,7 +142,7 @@ async function post(
   };
   const answer = await api.call('POST', {}, body, signal);
   if (answer.status !== 409) return { id: readAnswer(posted, answer.body, 'the room').id };
-  // The key has come with another text, e.g. before this one was marked as a repeat: that post stands.
+  // The key has come with another text, e.g. before this one was marked as a repeat: that post counts.
   const first = await readBack(api, key, undefined, signal);
   if (typeof first === 'object') return first;
   throw new ChatError('unacceptable', `the room says 409 to a key that it does not show`);
@@ -204,10 +204,10 @@ function ofPerson({ id, from, text, in_reply_to: thread }: Envelope, people: Rea
 
 function faultOf({ status, headers, body }: ChatAnswer): ChatError {
   const parsed = failed.safeParse(body);
-  const said = `the room says ${status}${parsed.success ? ` ${parsed.data.error}` : ''}`;
+  const reason = `the room says ${status}${parsed.success ? ` ${parsed.data.error}` : ''}`;
   if (status === 429) {
-    return new ChatError('rate-limited', said, { retryAfterMs: retryAfterMs(headers.get('retry-after')) });
+    return new ChatError('rate-limited', reason, { retryAfterMs: retryAfterMs(headers.get('retry-after')) });
   }
-  if (status >= 500 || status === 408) return new ChatError('ambiguous', said);
-  return new ChatError([400, 413, 422].includes(status) ? 'unacceptable' : 'refused', said);
+  if (status >= 500 || status === 408) return new ChatError('ambiguous', reason);
+  return new ChatError([400, 413, 422].includes(status) ? 'unacceptable' : 'refused', reason);
 }

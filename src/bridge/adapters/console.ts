@@ -6,18 +6,18 @@ import { connectionFault } from '../http.ts';
 export interface ConsoleOptions {
   /** Where lines go; default stdout. */
   readonly out?: NodeJS.WritableStream;
-  /** Names the ledger: two consoles of different names are both told everything. Default `main`. */
+  /** Names the ledger: two consoles of different names both print everything. Default `main`. */
   readonly name?: string;
 }
 
 /** Long enough for any text of a room; a terminal has no limit of its own. */
 const MAX_CHARACTERS = 100_000;
 
-/** Nothing is ever heard there. */
+/** Nothing is ever read there. */
 const SILENT_MS = 60_000;
 
 /**
- * A terminal or a log file as a chat: it is told, and says nothing. A line that is written is there; what is not known to be
+ * A terminal or a log file as a chat: it prints, and nothing is read from it. A line that is written is there; what is not known to be
  * written cannot be looked for, so it is written again, marked.
  */
 export function consoleAdapter({ out = process.stdout, name = 'main' }: ConsoleOptions = {}): ChatAdapter {

@@ -182,16 +182,16 @@ class DiscordApi {
     const { RateLimitError, HTTPError, DiscordAPIError } = this.#library;
     if (error instanceof RateLimitError) {
       const afterMs = Math.max(error.retryAfter, error.timeToReset);
-      const said = `Discord refuses for now${error.global ? ', all calls of this bot' : ''}`;
-      return new ChatError('rate-limited', said, { retryAfterMs: afterMs > 0 ? Math.ceil(afterMs) : undefined });
+      const reason = `Discord refuses for now${error.global ? ', all calls of this bot' : ''}`;
+      return new ChatError('rate-limited', reason, { retryAfterMs: afterMs > 0 ? Math.ceil(afterMs) : undefined });
     }
     if (error instanceof HTTPError) return new ChatError('ambiguous', `Discord says ${error.status} ${error.message}`);
     if (!(error instanceof DiscordAPIError)) return connectionFault(error);
     const { status, code } = error;
-    const said = `Discord says ${status} ${code === undefined ? '' : `${code} `}${error.message}`;
-    if (UNACCEPTABLE.has(code)) return new ChatError('unacceptable', said);
-    if (REFUSED.has(code)) return new ChatError('refused', said);
-    return new ChatError(status === 400 || status === 413 ? 'unacceptable' : 'refused', said);
+    const reason = `Discord says ${status} ${code === undefined ? '' : `${code} `}${error.message}`;
+    if (UNACCEPTABLE.has(code)) return new ChatError('unacceptable', reason);
+    if (REFUSED.has(code)) return new ChatError('refused', reason);
+    return new ChatError(status === 400 || status === 413 ? 'unacceptable' : 'refused', reason);
   }
 }
 

@@ -29,14 +29,14 @@ const KEY_FIELD = 'synod.key';
  * (https://spec.matrix.org/v1.9/client-server-api/#size-limits). JSON doubles a quote or a line end.
  */
 const MAX_BYTES = 30_000;
-/** How long the server may hold a `/sync` that has nothing to tell, in milliseconds. */
+/** How long the server may hold a `/sync` that has nothing new, in milliseconds. */
 const SYNC_WAIT_MS = 5_000;
-/** Between two of these, in milliseconds, where it had nothing to tell: a server that does not hold it is not stormed. */
+/** Between two of these, in milliseconds, where it had nothing new, for a server that does not hold it. */
 const QUIET_MS = 1_000;
 const PAGE = 100;
 /** What errors call it. */
 const SERVICE = 'the homeserver';
-/** Pages of history that are read for one post, or for what was said while nobody listened. */
+/** Pages of history that are read for one post, or for what was written while nobody read. */
 const MAX_PAGES = 10;
 
 const sent = z.object({ event_id: z.string() });
@@ -132,7 +132,7 @@ class MatrixApi {
     }
   }
 
-  /** What was said between two tokens, the oldest first, where `/sync` has left some out. */
+  /** What was written between two tokens, the oldest first, where `/sync` has left some out. */
   async between(from: string, to: string, signal?: AbortSignal): Promise<Event[]> {
     const found: Event[] = [];
     for (let at: string | undefined = from, page = 0; at !== undefined && page < MAX_PAGES; page++) {
@@ -246,7 +246,7 @@ function inThread(thread: string): object {
   };
 }
 
-/** A person's words; nothing for the bot's own posts, notices, edits, pictures and what else there may be. */
+/** A person's message; nothing for the bot's own posts, notices, edits, pictures and what else there may be. */
 function ofPerson({ type, event_id: id, sender, content }: Event, me: string): ChatMessage[] {
   const parsed = type === 'm.room.message' && sender !== me ? message.safeParse(content) : undefined;
   if (!parsed?.success) return [];
@@ -260,11 +260,11 @@ function ofPerson({ type, event_id: id, sender, content }: Event, me: string): C
 function faultOf({ status, headers, body }: ChatAnswer): ChatError {
   const parsed = fault.safeParse(body);
   const { errcode, error, retry_after_ms: afterMs } = parsed.success ? parsed.data : { errcode: '', error: '' };
-  const said = `the homeserver says ${[status, errcode, error].filter((part) => part !== '').join(' ')}`;
+  const reason = `the homeserver says ${[status, errcode, error].filter((part) => part !== '').join(' ')}`;
   if (status === 429 || errcode === 'M_LIMIT_EXCEEDED') {
-    return new ChatError('rate-limited', said, { retryAfterMs: afterMs ?? retryAfterMs(headers.get('retry-after')) });
+    return new ChatError('rate-limited', reason, { retryAfterMs: afterMs ?? retryAfterMs(headers.get('retry-after')) });
   }
-  if (status >= 500) return new ChatError('ambiguous', said);
-  if (status === 413 || status === 400) return new ChatError('unacceptable', said);
-  return new ChatError('refused', said);
+  if (status >= 500) return new ChatError('ambiguous', reason);
+  if (status === 413 || status === 400) return new ChatError('unacceptable', reason);
+  return new ChatError('refused', reason);
 }

@@ -19,8 +19,8 @@ export type { SlackOptions } from './slackApi.ts';
 const MAX_CHARACTERS = 4_000;
 /**
  * conversations.history and conversations.replies have tier 3 (https://docs.slack.dev/reference/methods/conversations.history):
- * "50+ per minute" each (https://docs.slack.dev/apis/web-api/rate-limits), of which looks in doubt need some. An app that has
- * one a minute is told so by `Retry-After`.
+ * "50+ per minute" each (https://docs.slack.dev/apis/web-api/rate-limits), of which reading back needs some. An app that has
+ * one a minute learns it from `Retry-After`.
  */
 const PACE = { busy: 1_500, quiet: 10_000 };
 /** Names the metadata that carries a post's key: https://docs.slack.dev/messaging/message-metadata */

@@ -103,7 +103,7 @@ export class SlackApi {
     const { WebClient, LogLevel } = this.#library;
     let answered: Response | undefined;
     const ask = async (either: AbortSignal): Promise<unknown> => {
-      // A client for each call: it takes no signal, and does not tell of a 429 without a hint what it was.
+      // A client for each call: it takes no signal, and does not say of a 429 without a hint what it was.
       const client = new WebClient(token, {
         ...(slackApiUrl === undefined ? {} : { slackApiUrl }),
         fetch: async (url, init) => (answered = await fetch(url, { ...init, signal: either })),
@@ -164,10 +164,10 @@ export class SlackApi {
     const { error: code } = error.data;
     if (!ERROR_CODE.test(code)) return new ChatError('ambiguous', `Slack's answer to ${method} is no JSON`);
     const { needed: scope } = lacking.parse(error.data);
-    const said = `Slack says ${code} to ${method}${scope === undefined ? '' : `, which needs the scope ${scope}`}`;
-    if (RATE_LIMITED.has(code)) return new ChatError('rate-limited', said);
-    if (AMBIGUOUS.has(code)) return new ChatError('ambiguous', said);
-    return new ChatError(UNACCEPTABLE.has(code) ? 'unacceptable' : 'refused', said);
+    const reason = `Slack says ${code} to ${method}${scope === undefined ? '' : `, which needs the scope ${scope}`}`;
+    if (RATE_LIMITED.has(code)) return new ChatError('rate-limited', reason);
+    if (AMBIGUOUS.has(code)) return new ChatError('ambiguous', reason);
+    return new ChatError(UNACCEPTABLE.has(code) ? 'unacceptable' : 'refused', reason);
   }
 }
 
@@ -177,5 +177,5 @@ export function isGone(error: unknown): boolean {
 }
 
 const nothing = (): void => {};
-/** Its client would print what the adapter says by its errors. */
+/** Its client would print what the adapter's errors say. */
 const SILENT = { debug: nothing, info: nothing, warn: nothing, error: nothing, setLevel: nothing, setName: nothing };

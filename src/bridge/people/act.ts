@@ -15,10 +15,10 @@ import type { Command } from './command.ts';
 import type { Act, Person } from './list.ts';
 
 /** A command that does something. */
-export type Deed = Extract<Command, { name: Act }>;
+export type ActCommand = Extract<Command, { name: Act }>;
 
-/** Whose deed it is, where, and under which id, which is the same however often the message is read. */
-export interface Doer {
+/** Who does it, where, and under which id, which is the same however often the message is read. */
+export interface Actor {
   readonly connection: SharedConnection;
   readonly room: string;
   readonly person: Person;
@@ -30,14 +30,14 @@ export interface Doer {
  * @returns what to answer.
  * @throws SynodError why it is refused.
  */
-export async function act(deed: Deed, doer: Doer): Promise<string> {
-  const { connection, room, person } = doer;
-  switch (deed.name) {
+export async function act(command: ActCommand, actor: Actor): Promise<string> {
+  const { connection, room, person } = actor;
+  switch (command.name) {
     case 'vote': {
-      const { proposal, choice } = deed;
+      const { proposal, choice } = command;
       const fields = { type: 'decision.vote', proposal_id: proposal, choice };
-      const [voted] = await say(
-        doer,
+      const [voted] = await send(
+        actor,
         person.agent,
         proposalTarget(room, proposal),
         decisionMessages['decision.vote'],
@@ -46,38 +46,38 @@ export async function act(deed: Deed, doer: Doer): Promise<string> {
       return `${person.agent} has voted ${choice} on ${proposal}${tallyOf(voted)}`;
     }
     case 'resolve': {
-      const { phase, action, seconds } = deed;
+      const { phase, action, seconds } = command;
       const fields = { type: 'barrier.resolve', phase, action, extend_seconds: seconds };
-      await say(doer, operatorOf(person), barrierTarget(room, phase), barrierMessages['barrier.resolve'], fields);
+      await send(actor, operatorOf(person), barrierTarget(room, phase), barrierMessages['barrier.resolve'], fields);
       return `${phase}: ${action}`;
     }
     case 'release':
       await forceRelease(connection, room, operatorOf(person), {
-        lock_id: deed.lock,
-        reason: deed.reason,
-        id: doer.id,
+        lock_id: command.lock,
+        reason: command.reason,
+        id: actor.id,
       });
-      return `${deed.lock} is released`;
+      return `${command.lock} is released`;
     case 'cancel': {
       // Whoever announced a task may cancel it without being an operator.
       const from = person.operator ?? person.agent;
-      const fields = { type: 'task.cancel', task_id: deed.task, reason: deed.reason };
-      await say(doer, from, taskTarget(room, deed.task), taskMessages['task.cancel'], fields);
-      return `${deed.task} is cancelled`;
+      const fields = { type: 'task.cancel', task_id: command.task, reason: command.reason };
+      await send(actor, from, taskTarget(room, command.task), taskMessages['task.cancel'], fields);
+      return `${command.task} is cancelled`;
     }
     case 'pause': {
-      const fields = { type: 'room.pause', reason: deed.reason };
-      await say(doer, operatorOf(person), roomTarget(room), roomMessages['room.pause'], fields);
+      const fields = { type: 'room.pause', reason: command.reason };
+      await send(actor, operatorOf(person), roomTarget(room), roomMessages['room.pause'], fields);
       return 'The room is paused: nothing new is begun. What is under way goes on; !cancel ends a task.';
     }
     case 'resume':
-      await say(doer, operatorOf(person), roomTarget(room), roomMessages['room.resume'], { type: 'room.resume' });
+      await send(actor, operatorOf(person), roomTarget(room), roomMessages['room.resume'], { type: 'room.resume' });
       return 'The room goes on.';
   }
 }
 
-async function say<M extends Base>(
-  { connection, id }: Doer,
+async function send<M extends Base>(
+  { connection, id }: Actor,
   from: string,
   target: Target,
   schema: z.ZodType<M>,

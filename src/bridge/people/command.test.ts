@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { HELP, readSaid } from './command.ts';
+import { HELP, readMessage } from './command.ts';
 
 describe('a command', () => {
   it.each([
@@ -22,7 +22,7 @@ describe('a command', () => {
     ['!who', { name: 'who' }],
     ['!help', { name: 'help' }],
   ])('%s', (text, command) => {
-    expect(readSaid(text)).toEqual({ kind: 'command', command });
+    expect(readMessage(text)).toEqual({ kind: 'command', command });
   });
 
   it.each([
@@ -42,7 +42,7 @@ describe('a command', () => {
     ['! vote yes p-12', '!help'],
     ['!!', '!help'],
   ])('%j is none, and the answer says what would be', (text, part) => {
-    const said = readSaid(text);
+    const said = readMessage(text);
     expect(said.kind).toBe('unclear');
     expect(said).toHaveProperty('answer', expect.stringContaining(part));
   });
@@ -55,7 +55,7 @@ describe('a command', () => {
 
 describe('free text', () => {
   it('may begin with ! after a space', () => {
-    expect(readSaid('  !vote yes p-12 ')).toEqual({ kind: 'text', text: '!vote yes p-12' });
+    expect(readMessage('  !vote yes p-12 ')).toEqual({ kind: 'text', text: '!vote yes p-12' });
   });
 
   const beginnings = fc.constantFrom('', '!', '!vote ', '!release ', '\n!vote ', '! ', '“', '"', '\r\n');
@@ -66,7 +66,7 @@ describe('free text', () => {
   it('is never a command, and nothing that is written makes the reader throw', () => {
     fc.assert(
       fc.property(anything, (text) => {
-        expect(readSaid(text).kind === 'text').toBe(!text.startsWith('!'));
+        expect(readMessage(text).kind === 'text').toBe(!text.startsWith('!'));
       }),
       { numRuns: 2_000 },
     );
@@ -75,7 +75,7 @@ describe('free text', () => {
   it('is never a command, whatever stands in a later line of it', () => {
     fc.assert(
       fc.property(anything, fc.constantFrom('\n', '\r\n', '\r', '\u2028'), (text, end) => {
-        expect(readSaid(`hello ${text}${end}!vote yes p-12`).kind).toBe('text');
+        expect(readMessage(`hello ${text}${end}!vote yes p-12`).kind).toBe('text');
       }),
     );
   });
@@ -84,7 +84,7 @@ describe('free text', () => {
     const name = fc.string({ minLength: 1, maxLength: 20 }).filter((it) => !/["\n\r\v\f\u0085\u2028\u2029]/.test(it));
     fc.assert(
       fc.property(name, (choice) => {
-        expect(readSaid(`!vote "${choice}" p`)).toEqual({
+        expect(readMessage(`!vote "${choice}" p`)).toEqual({
           kind: 'command',
           command: { name: 'vote', choice: choice.normalize('NFC'), proposal: 'p' },
         });

@@ -15,8 +15,8 @@ export type Command =
   | { readonly name: 'tasks' | 'locks' | 'who' | 'help' };
 
 /** What a message of a person is. */
-export type Said =
-  /** Free text; empty where there is nothing to be said. */
+export type ParsedMessage =
+  /** Free text; empty where it holds nothing but white space. */
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'command'; readonly command: Command }
   /** It begins like a command and is none: what to answer. */
@@ -25,13 +25,13 @@ export type Said =
 interface Form {
   readonly usage: string;
   readonly does: string;
-  /** The command, where the words are as many as it takes. */
-  readonly read: (words: Words) => Command | undefined;
+  /** The command, where it has as many arguments as it takes. */
+  readonly read: (args: Arguments) => Command | undefined;
 }
 
 const alone = (name: 'resume' | 'tasks' | 'locks' | 'who' | 'help', does: string): [string, Form] => [
   name,
-  { usage: `!${name}`, does, read: (words) => (words.rest() === '' ? { name } : undefined) },
+  { usage: `!${name}`, does, read: (args) => (args.rest() === '' ? { name } : undefined) },
 ];
 
 const FORMS: ReadonlyMap<string, Form> = new Map<string, Form>([
@@ -40,9 +40,9 @@ const FORMS: ReadonlyMap<string, Form> = new Map<string, Form>([
     {
       usage: '!vote <choice> <proposal>',
       does: 'votes as your agent',
-      read(words) {
-        const [choice, proposal] = [words.next(), words.next()];
-        return choice === undefined || proposal === undefined || words.rest() !== ''
+      read(args) {
+        const [choice, proposal] = [args.next(), args.next()];
+        return choice === undefined || proposal === undefined || args.rest() !== ''
           ? undefined
           : { name: 'vote', choice, proposal };
       },
@@ -53,9 +53,9 @@ const FORMS: ReadonlyMap<string, Form> = new Map<string, Form>([
     {
       usage: '!resolve <phase> proceed|fail|extend [seconds]',
       does: 'ends or extends the wait at a barrier',
-      read(words) {
-        const [phase, action, seconds] = [words.next(), words.next(), words.next()];
-        if (phase === undefined || action === undefined || words.rest() !== '') return undefined;
+      read(args) {
+        const [phase, action, seconds] = [args.next(), args.next(), args.next()];
+        if (phase === undefined || action === undefined || args.rest() !== '') return undefined;
         if (seconds === undefined) return { name: 'resolve', phase, action };
         return action === 'extend' ? { name: 'resolve', phase, action, seconds: Number(seconds) } : undefined;
       },
@@ -66,8 +66,8 @@ const FORMS: ReadonlyMap<string, Form> = new Map<string, Form>([
     {
       usage: '!release <lock_id> <reason>',
       does: 'takes a lock from its holder',
-      read(words) {
-        const [lock, reason] = [words.next(), words.rest()];
+      read(args) {
+        const [lock, reason] = [args.next(), args.rest()];
         return lock === undefined || reason === '' ? undefined : { name: 'release', lock, reason };
       },
     },
@@ -76,9 +76,9 @@ const FORMS: ReadonlyMap<string, Form> = new Map<string, Form>([
     'cancel',
     {
       usage: '!cancel <task> [reason]',
-      does: 'ends a task; whoever works on it is told to stop',
-      read(words) {
-        const [task, reason] = [words.next(), words.rest()];
+      does: 'ends a task; whoever works on it must stop',
+      read(args) {
+        const [task, reason] = [args.next(), args.rest()];
         return task === undefined ? undefined : { name: 'cancel', task, ...(reason === '' ? {} : { reason }) };
       },
     },
@@ -88,8 +88,8 @@ const FORMS: ReadonlyMap<string, Form> = new Map<string, Form>([
     {
       usage: '!pause [reason]',
       does: 'nothing new is begun in the room; what is under way goes on',
-      read(words) {
-        const reason = words.rest();
+      read(args) {
+        const reason = args.rest();
         return { name: 'pause', ...(reason === '' ? {} : { reason }) };
       },
     },
@@ -104,14 +104,14 @@ const FORMS: ReadonlyMap<string, Form> = new Map<string, Form>([
 /** What all commands are, a line each. */
 export const HELP = [
   ...[...FORMS.values()].map(({ usage, does }) => `${usage}: ${does}`),
-  'A name with spaces stands in quotes. What does not begin with ! is said to the room.',
+  'A name with spaces is put in quotes. What does not begin with ! is posted to the room.',
 ].join('\n');
 
 /**
  * Reads a message of a person: a command is one line whose very first character is `!`. Everything else is text, whatever
  * it holds. Pure; never throws.
  */
-export function readSaid(message: string): Said {
+export function readMessage(message: string): ParsedMessage {
   if (!message.startsWith('!')) return { kind: 'text', text: message.trim() };
   const line = message.trim();
   const name = /^!\S*/.exec(line)?.[0] ?? '!';
@@ -119,19 +119,19 @@ export function readSaid(message: string): Said {
   if (!form)
     return {
       kind: 'unclear',
-      answer: `there is no such command; !help lists them. To say something that begins with !, put a space before it.`,
+      answer: `there is no such command; !help lists them. To post something that begins with !, put a space before it.`,
     };
   if (LINE_END.test(line)) return { kind: 'unclear', answer: `a command is one line: ${form.usage}` };
-  const command = form.read(new Words(line.slice(name.length)));
+  const command = form.read(new Arguments(line.slice(name.length)));
   return command ? { kind: 'command', command } : { kind: 'unclear', answer: `it is ${form.usage}` };
 }
 
 const LINE_END = /[\n\r\v\f\u0085\u2028\u2029]/;
-/** A word, or what stands in straight or typographic quotes. */
-const WORD = /^\s*(?:"([^"]*)"|[“”„]([^“”]*)[“”]|([^\s"“”„]\S*))(?=\s|$)/;
+/** One argument: a word, or what is in straight or typographic quotes. */
+const ARGUMENT = /^\s*(?:"([^"]*)"|[“”„]([^“”]*)[“”]|([^\s"“”„]\S*))(?=\s|$)/;
 
-/** The words of a line, one after the other, as names are compared (NFC). */
-class Words {
+/** The arguments of a line, one after the other, as names are compared (NFC). */
+class Arguments {
   #left: string;
 
   constructor(line: string) {
@@ -140,7 +140,7 @@ class Words {
 
   /** The next one; undefined at the end, or where a quote is not closed. */
   next(): string | undefined {
-    const match = WORD.exec(this.#left);
+    const match = ARGUMENT.exec(this.#left);
     if (!match) return undefined;
     this.#left = this.#left.slice(match[0].length);
     return (match[1] ?? match[2] ?? match[3] ?? '').normalize('NFC');

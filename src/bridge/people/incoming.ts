@@ -8,10 +8,10 @@ import { SynodError } from '../../envelope/refusal.ts';
 import { roomMessages } from '../../envelope/room.ts';
 import type { ChatMessage } from '../adapter.ts';
 import { split } from '../split.ts';
-import { act, type Deed } from './act.ts';
-import { HELP, readSaid, type Command } from './command.ts';
+import { act, type ActCommand } from './act.ts';
+import { HELP, readMessage, type Command } from './command.ts';
 import { mayDo, type Act, type People, type Person } from './list.ts';
-import { locks, tasks, who, type Sight } from './look.ts';
+import { locks, tasks, who, type StatusSource } from './status.ts';
 
 /** UTF-16 units and bytes of one post to the room: within its 4,000 characters and the 16 KiB of an envelope. */
 const MAX_UNITS = 4_000;
@@ -19,7 +19,7 @@ const MAX_BYTES = 15_000;
 /** People who are not listed and of whom it has been noted. */
 const MAX_NOTED = 100;
 
-export interface IncomingOptions extends Sight {
+export interface IncomingOptions extends StatusSource {
   /** The chat, as its ledger is called. */
   readonly chat: string;
   readonly people: People;
@@ -38,9 +38,9 @@ export class Incoming {
     this.#prefix = `chat-${hash(JSON.stringify([options.room, options.chat])).slice(0, 16)}-`;
   }
 
-  /** Whether an entry of the room's log is what somebody has written in this very chat, where it stands already. */
-  stoodInChat({ type, id, from }: Envelope): boolean {
-    return type === 'room.post' && id.startsWith(this.#prefix) && this.#options.people.speaks(from);
+  /** Whether an entry of the room's log is what somebody wrote in this very chat. */
+  isFromChat({ type, id, from }: Envelope): boolean {
+    return type === 'room.post' && id.startsWith(this.#prefix) && this.#options.people.postsAs(from);
   }
 
   /**
@@ -52,7 +52,7 @@ export class Incoming {
     const person = this.#options.people.of(message.author);
     try {
       if (person) return await this.#fromPerson(message, person);
-      return await this.#fromStranger(message);
+      return await this.#fromUnlisted(message);
     } catch (error) {
       if (error instanceof SynodError) return person ? `Refused: ${error.message}` : undefined;
       this.#options.onNote(`message ${message.id} of the chat failed: ${messageOf(error)}; the next one comes`);
@@ -61,12 +61,12 @@ export class Incoming {
   }
 
   async #fromPerson(message: ChatMessage, person: Person): Promise<string | undefined> {
-    const said = readSaid(message.text);
-    if (said.kind === 'unclear') return said.answer;
-    if (said.kind === 'command') return await this.#answer(message, person, said.command);
-    if (said.text === '') return undefined;
+    const parsed = readMessage(message.text);
+    if (parsed.kind === 'unclear') return parsed.answer;
+    if (parsed.kind === 'command') return await this.#answer(message, person, parsed.command);
+    if (parsed.text === '') return undefined;
     allow(person, 'post');
-    return await this.#post(message, person.agent, said.text);
+    return await this.#post(message, person.agent, parsed.text);
   }
 
   async #answer(message: ChatMessage, person: Person, command: Command): Promise<string> {
@@ -84,19 +84,19 @@ export class Incoming {
     }
   }
 
-  async #act(message: ChatMessage, person: Person, deed: Deed): Promise<string> {
-    allow(person, deed.name);
+  async #act(message: ChatMessage, person: Person, command: ActCommand): Promise<string> {
+    allow(person, command.name);
     const { connection, room } = this.#options;
-    return await act(deed, { connection, room, person, id: this.#idOf(message, 0) });
+    return await act(command, { connection, room, person, id: this.#idOf(message, 0) });
   }
 
-  /** A stranger gets no answer: whoever floods the chat would make the bridge flood it as well. */
-  async #fromStranger(message: ChatMessage): Promise<undefined> {
+  /** Who is not listed gets no answer: whoever floods the chat would make the bridge flood it as well. */
+  async #fromUnlisted(message: ChatMessage): Promise<undefined> {
     const { author } = message;
     const { guests } = this.#options.people;
-    const said = readSaid(message.text);
-    if (guests !== undefined && said.kind === 'text' && said.text !== '')
-      return await this.#post(message, guests, `${author}: ${said.text}`);
+    const parsed = readMessage(message.text);
+    if (guests !== undefined && parsed.kind === 'text' && parsed.text !== '')
+      return await this.#post(message, guests, `${author}: ${parsed.text}`);
     if (this.#noted.has(author) || this.#noted.size === MAX_NOTED) return undefined;
     this.#noted.add(author);
     this.#options.onNote(`${author} is not on the list of people: what it writes is left out`);
@@ -105,8 +105,8 @@ export class Incoming {
 
   async #post(message: ChatMessage, from: string, text: string): Promise<undefined> {
     const { connection, room } = this.#options;
-    for (const [part, { text: said }] of split(text.replace(/\p{Surrogate}/gu, '\ufffd'), fits).entries()) {
-      const fields = { type: 'room.post', text: said, id: this.#idOf(message, part) };
+    for (const [part, { text: piece }] of split(text.replace(/\p{Surrogate}/gu, '\ufffd'), fits).entries()) {
+      const fields = { type: 'room.post', text: piece, id: this.#idOf(message, part) };
       accepted(await connection.send(roomTarget(room), compose(roomMessages['room.post'], from, fields)));
     }
     return undefined;

@@ -29,13 +29,13 @@ describe('a list of people', () => {
 
   it('speaks for its people and its guests, and for nobody else', () => {
     const people = People.read({ people: { j: jo }, guests: 'visitors' });
-    expect(['jo', 'visitors', 'operator:jo', 'ann'].map((agent) => people.speaks(agent))).toEqual([
+    expect(['jo', 'visitors', 'operator:jo', 'ann'].map((agent) => people.postsAs(agent))).toEqual([
       true,
       true,
       false,
       false,
     ]);
-    expect(People.read({ people: {} }).speaks('ann')).toBe(false);
+    expect(People.read({ people: {} }).postsAs('ann')).toBe(false);
   });
 
   it.each([

@@ -56,8 +56,8 @@ export class People {
     return this.#people.get(author);
   }
 
-  /** Whether an agent is one of the people here, or stands for the guests. */
-  speaks(agentOf: string): boolean {
+  /** Whether somebody here posts as this agent: one of the people, or the guests. */
+  postsAs(agentOf: string): boolean {
     return agentOf === this.guests || [...this.#people.values()].some((one) => one.agent === agentOf);
   }
 }

@@ -13,8 +13,8 @@ const members = z.object({
   paused: z.object({ by: z.string(), since: z.string(), reason: z.string().optional() }).optional(),
 });
 
-/** What a person who asks is told of a room. */
-export interface Sight {
+/** Where the lists that a person asks for come from. */
+export interface StatusSource {
   readonly client: Client;
   readonly taskQueue: string;
   readonly connection: SharedConnection;
@@ -22,7 +22,7 @@ export interface Sight {
 }
 
 /** The tasks that have not ended, the most urgent first. */
-export async function tasks({ client, taskQueue, room }: Sight, agent: string): Promise<string> {
+export async function tasks({ client, taskQueue, room }: StatusSource, agent: string): Promise<string> {
   const rows = await new Agent(client, agent, { taskQueue }).board(room, { kind: 'task' });
   const going = rows.filter(({ status }) => !ENDED.has(status));
   return listed(
@@ -41,7 +41,7 @@ export async function tasks({ client, taskQueue, room }: Sight, agent: string): 
 const ENDED: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled']);
 
 /** What is locked, the most waited for first. */
-export async function locks({ connection, room }: Sight): Promise<string> {
+export async function locks({ connection, room }: StatusSource): Promise<string> {
   const { resources, left } = await standingOf(connection, room);
   return listed(
     resources.map((one) => lineOfLocked(one).replaceAll('\t', ', ')),
@@ -51,7 +51,7 @@ export async function locks({ connection, room }: Sight): Promise<string> {
 }
 
 /** Who has joined, and whether the room is paused. */
-export async function who({ connection, room }: Sight): Promise<string> {
+export async function who({ connection, room }: StatusSource): Promise<string> {
   const view = await connection.view(roomTarget(room).workflowId);
   const { agents, paused } = view ? members.parse(view) : { agents: [] };
   const pause = paused ? [`The room is paused by ${paused.by} since ${clock(paused.since)}.`] : [];

@@ -4,11 +4,11 @@ import type { Json } from '../envelope/fields.ts';
 /** Characters of one field that are shown. */
 const MAX_TEXT = 200;
 
-/** What a field says, harmless and of bounded length. */
+/** A field's value as text, harmless and of bounded length. */
 type Field = (name: string) => string;
-type Words = (field: Field, envelope: Envelope) => string;
+type Sentence = (field: Field, envelope: Envelope) => string;
 
-const WORDS: { readonly [type: string]: Words } = {
+const SENTENCES: { readonly [type: string]: Sentence } = {
   'task.announce': (field, { attempt }) =>
     attempt === undefined || attempt === 1
       ? `${field('from')} announces ${field('task_id')}: ${field('title')}`
@@ -34,13 +34,13 @@ const WORDS: { readonly [type: string]: Words } = {
   'coordinator.elected': (field) =>
     `${field('coordinator')} is the coordinator${ofRole(field('role'))}, epoch ${field('epoch')}`,
   'coordinator.directive': (field) => `${field('from')} directs: ${field('directive')}`,
-  'coordinator.lost': (field) => `the coordinator ${field('coordinator')} is not heard of any more`,
+  'coordinator.lost': (field) => `the coordinator ${field('coordinator')} sends no heartbeat any more`,
   'coordinator.resigned': (field) => `${field('coordinator')} resigns as coordinator`,
   'coordinator.join': (field) => `${field('from')} stands for coordinator${ofRole(field('role'))}`,
   'coordinator.joined': (field) => `${field('to')} stands for coordinator${ofRole(field('role'))}`,
   'coordinator.heartbeat': (field) => `${field('from')} leads on, epoch ${field('epoch')}`,
-  'coordinator.alive': (field) => `${field('to')} is heard`,
-  'coordinator.accepted': (field) => `heard ${field('to')}`,
+  'coordinator.alive': (field) => `${field('to')} is active`,
+  'coordinator.accepted': (field) => `a message of ${field('to')} is accepted`,
   'coordinator.resign': (field) => `${field('from')} resigns as coordinator${ofRole(field('role'))}`,
   'coordinator.leave': (field) => `${field('from')} leaves the election${ofRole(field('role'))}`,
   'coordinator.left': (field) => `${field('to')} has left the election${ofRole(field('role'))}`,
@@ -56,7 +56,7 @@ const WORDS: { readonly [type: string]: Words } = {
   'barrier.open': (field, { roster }) =>
     `${field('from')} opens the barrier ${field('phase')} for ${Array.isArray(roster) ? `${roster.length} agents` : field('roster')}`,
   'barrier.checkin': (field) => `${field('from')} is at the barrier ${field('phase')}`,
-  'barrier.accepted': (field) => `heard ${field('to')} about the barrier ${field('phase')}`,
+  'barrier.accepted': (field) => `a message of ${field('to')} to the barrier ${field('phase')} is accepted`,
   'barrier.waiting': (field) => `${field('to')} waits at ${field('phase')}`,
   'barrier.roster': (field, { roster }) =>
     `${field('from')} adds ${Array.isArray(roster) ? `${roster.length} agents` : 'agents'} to the barrier ${field('phase')}`,
@@ -78,7 +78,7 @@ const WORDS: { readonly [type: string]: Words } = {
     `${field('from')} asks no more for ${field(id === undefined ? 'request' : 'lock_id')}`,
   'lock.cancelled': (field) => `${field('to')} waits no more`,
   'lock.force_release': (field) => `${field('from')} takes ${field('lock_id')} from its holder: ${field('reason')}`,
-  'lock.accepted': (field) => `heard ${field('to')}`,
+  'lock.accepted': (field) => `a message of ${field('to')} is accepted`,
   'lock.expired': (field) => `${field('holder')} has lost ${field('resources')} (lock ${field('lock_id')})`,
   'lock.escalated': (field) => `a lock needs attention: ${field('reason')}`,
 
@@ -86,11 +86,11 @@ const WORDS: { readonly [type: string]: Words } = {
   'room.pause': (field, { reason }) =>
     `${field('from')} pauses the room: nothing new is begun${reason === undefined ? '' : ` (${field('reason')})`}`,
   'room.resume': (field) => `${field('from')} resumes the room`,
-  'room.accepted': (field) => `heard ${field('to')}`,
+  'room.accepted': (field) => `a message of ${field('to')} is accepted`,
   'room.post': (field) => `${field('from')}: ${field('text')}`,
   'synod.digest': (field) => `and ${field('counts')}`,
   'config.set': (field) => `${field('from')} configures: ${field('config')}`,
-  'config.accepted': (field) => `heard ${field('to')}`,
+  'config.accepted': (field) => `a message of ${field('to')} is accepted`,
   error: (field) => `refused ${field('to')}: ${field('code')}, ${field('reason')}`,
 };
 
@@ -99,13 +99,13 @@ function ofRole(role: string): string {
 }
 
 /**
- * What an envelope says, as one line of bounded length.
+ * What an envelope means, as one line of bounded length.
  * @param clean what makes a field harmless, before it is cut.
  */
 export function sentence(envelope: Envelope, clean: (text: string) => string): string {
   const field: Field = (name) => cut(clean(textOf(envelope[name])).replaceAll('\n', ' '));
-  const words = Object.hasOwn(WORDS, envelope.type) ? WORDS[envelope.type] : undefined;
-  return words ? words(field, envelope) : `${field('from')} ${field('type')}`;
+  const known = Object.hasOwn(SENTENCES, envelope.type) ? SENTENCES[envelope.type] : undefined;
+  return known ? known(field, envelope) : `${field('from')} ${field('type')}`;
 }
 
 function timeOf(field: Field, name: string): string {

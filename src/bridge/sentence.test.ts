@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import type { Envelope } from '../envelope/envelope.ts';
-import { sentence } from './words.ts';
+import { sentence } from './sentence.ts';
 
 const say = (type: string, fields: Partial<Envelope> = {}): string =>
   sentence({ type, id: 'm', from: 'ann', ts: '', ...fields }, (text) => text);
