@@ -13,6 +13,7 @@ import { checked, compose, keyFor } from './messages/compose.ts';
 import { checkWorkOptions, type Handler, type WorkOptions } from './tasks/handler.ts';
 import { SharedConnection } from './connection/sharedConnection.ts';
 import { known, needed, type Keys } from '../envelope/options.ts';
+import { lingering, sendOpening } from './messages/opening.ts';
 import { outcomeOf, taskEnding } from './messages/outcome.ts';
 import { Room } from './room.ts';
 import { roomTarget, taskTarget } from '../envelope/targets.ts';
@@ -81,14 +82,10 @@ export class Agent {
    */
   async announce(room: string, task: TaskOptions): Promise<Announced> {
     known('task', task, TASK_KEYS);
-    const { lingerSeconds: linger, idempotencyKey = keyFor('announce', task.taskId) } = task;
+    const { lingerSeconds, idempotencyKey = keyFor('announce', task.taskId) } = task;
     const message = compose(taskMessages['task.announce'], this.id, announcementOf({ ...task, idempotencyKey }));
-    const target = taskTarget(
-      checked('room', room),
-      message.task_id,
-      linger === undefined ? undefined : { linger_seconds: linger },
-    );
-    const replies = accepted(await this.#connection.send(target, message), `task ${message.task_id}`);
+    const target = taskTarget(checked('room', room), message.task_id, lingering(lingerSeconds));
+    const replies = accepted(await sendOpening(this.#connection, target, message), `task ${message.task_id}`);
     return {
       taskId: message.task_id,
       replies,
