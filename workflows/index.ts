@@ -7,4 +7,5 @@ export { coordinatorElection } from './coordinatorElection.ts';
 export { quorumProposal } from './quorumProposal.ts';
 export { lockManager } from './lockManager.ts';
 export { room } from './room.ts';
+export { stateStore } from './stateStore.ts';
 export { taskLease } from './taskLease.ts';

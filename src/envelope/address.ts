@@ -5,7 +5,7 @@ import type { Json } from './fields.ts';
 export const DEFAULT_TASK_QUEUE = 'synod';
 
 /** The part of a workflow id that says which primitive it is. */
-export type AddressKind = 'task' | 'coordinator' | 'proposal' | 'barrier' | 'locks' | 'room' | 'bridge';
+export type AddressKind = 'task' | 'coordinator' | 'proposal' | 'barrier' | 'locks' | 'room' | 'bridge' | 'state';
 
 const SAFE = /^[A-Za-z0-9._-]$/;
 /** PostgreSQL keeps 255 characters of a workflow id, so longer names are replaced by their hash. */

@@ -44,6 +44,11 @@ export function locksTarget(room: string, shard?: number, config?: Config): Targ
   return { room, workflowType: 'lockManager', workflowId: lockManagerId(room, shard), config };
 }
 
+/** The shared state of a room under one namespace. */
+export function stateTarget(room: string, namespace: string): Target {
+  return { room, workflowType: 'stateStore', workflowId: workflowIdOf(room, 'state', namespace) };
+}
+
 export function roomTarget(room: string): Target {
   return { room, workflowType: 'room', workflowId: workflowIdOf(room, 'room') };
 }

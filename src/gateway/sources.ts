@@ -6,6 +6,7 @@ import {
   locksTarget,
   proposalTarget,
   roomTarget,
+  stateTarget,
   taskTarget,
 } from '../envelope/targets.ts';
 import type { Target } from '../envelope/address.ts';
@@ -24,6 +25,7 @@ const KINDS: Readonly<Record<Kind, (room: string, name: string) => Target>> = {
   coordinator: coordinatorTarget,
   proposal: proposalTarget,
   barrier: barrierTarget,
+  state: stateTarget,
 };
 /** Of these a room has one. */
 const SINGLE = new Set<string>(['room', 'locks']);
@@ -41,7 +43,7 @@ export function sourceTarget(room: string, source: string): Target {
   if (!isKind(kind) || (SINGLE.has(kind) && !shard ? at >= 0 : rest === ''))
     throw new Problem(
       'invalid_envelope',
-      'source must be room, locks, locks:SHARD, task:NAME, coordinator:ROLE, proposal:NAME or barrier:PHASE',
+      'source must be room, locks, locks:SHARD, task:NAME, coordinator:ROLE, proposal:NAME, barrier:PHASE or state:NAMESPACE',
     );
   const parsed = name.safeParse(rest === '' ? kind : rest, parseErrors);
   if (!parsed.success) throw new Problem('invalid_envelope', explain(parsed.error, 'source'));

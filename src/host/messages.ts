@@ -80,11 +80,12 @@ export class Messages<S, M extends Base> {
     if (opens) core.opened = { from, idempotency_key: key, body_hash: body };
     core.counters.accepted += 1;
     if (message.reply_to !== undefined) core.subscribers.subscribe(from, message.reply_to);
-    const { verdict = ['accepted'], quiet = false, note = {}, pin = false } = decision;
+    const { verdict = ['accepted'], transient = false, note = {}, pin = false } = decision;
+    const quiet = transient || (decision.quiet ?? false);
     const outgoing = this.#answers(heard, verdict, decision.state);
     const seq = core.log.nextSeq;
     if (!quiet) core.append(fit({ ...asLogged(message, note), seq }));
-    this.#remember(message, body, verdict, quiet ? 0 : seq + 1, pin);
+    if (!transient) this.#remember(message, body, verdict, quiet ? 0 : seq + 1, pin);
     const replies = outgoing.map((reply, i) =>
       quiet ? core.stamp.unlogged(reply, i, core.now, message) : core.reply(reply, seq, message),
     );

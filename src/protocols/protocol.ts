@@ -52,6 +52,8 @@ export interface Decided<S> {
   readonly verdict?: Verdict;
   /** The message and its replies are answered but not logged. */
   readonly quiet?: boolean;
+  /** Neither logged nor remembered: a read, or an answer that changed nothing. Sent again, the message is decided anew. */
+  readonly transient?: boolean;
   /** Fields that the message gains where it is logged, or, undefined, loses. */
   readonly note?: { readonly [field: string]: Json | undefined };
   /** Emissions that answer nobody, in order, after the replies. */
@@ -112,7 +114,7 @@ export interface Protocol<S, M extends Base> {
   /** The area of its messages' types; `{area}.accepted` is the answer where no other is named. */
   readonly area: string;
   /** The field that names the instance; absent where a room has one. */
-  readonly nameField?: 'task_id' | 'proposal_id' | 'phase' | 'role' | 'chat';
+  readonly nameField?: 'task_id' | 'proposal_id' | 'phase' | 'role' | 'chat' | 'namespace';
   /** The message type that opens it, for those that complete by themselves. */
   readonly opening?: string;
   readonly messages: { readonly [type: string]: MessageRule<M> };
