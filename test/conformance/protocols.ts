@@ -5,6 +5,7 @@ import { electionSubject } from './samples/election.ts';
 import { barrierSubject } from './samples/barrier.ts';
 import { quorumSubject } from './samples/quorum.ts';
 import { lockSubject } from './samples/locks.ts';
+import { stateSubject } from './samples/stateStore.ts';
 import { subject, type Said, type Step, type Subject } from './subject.ts';
 
 // A task lease: two agents, a lease that expires, a failure, a hand-over, a completion.
@@ -148,4 +149,5 @@ export const subjects: readonly Subject[] = [
   lockSubject,
   roomSubject,
   chatLedgerSubject,
+  stateSubject,
 ];

@@ -1,6 +1,9 @@
-import type { Json } from '../../envelope/fields.ts';
+import { json, type Json } from '../../envelope/fields.ts';
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { StoreDrive } from './state.fixture.ts';
+
+const pageOf = z.object({ entries: z.array(z.object({ key: z.string() })), next: z.string().optional() });
 
 describe('versions', () => {
   it('lets one of two writers of the same version write, and answers the other with what the key is now', () => {
@@ -186,7 +189,7 @@ describe('bounds and reads', () => {
   it('keeps null as a value, keys of any name, and deletes of nothing change nothing', () => {
     const store = new StoreDrive();
     store.put('ann', '__proto__', null);
-    store.put('ann', 'constructor', JSON.parse('{"__proto__":1}'));
+    store.put('ann', 'constructor', json.parse(JSON.parse('{"__proto__":1}')));
     expect(store.read('__proto__')).toBeNull();
     store.restart();
     expect(store.say('ann', 'list')[0]).toMatchObject({
@@ -203,7 +206,7 @@ describe('bounds and reads', () => {
     const page = (fields: object) => store.say('ann', 'list', { prefix: 'b/', ...fields })[0];
     const first = page({ limit: 2 });
     expect(first).toMatchObject({ entries: [{ key: 'b/1' }, { key: 'b/10' }], next: 'b/10', revision: 5 });
-    expect(first?.['entries']).not.toMatchObject([{ value: expect.anything() }, {}]);
+    expect(JSON.stringify(first)).not.toContain('value');
     expect(page({ after: 'b/10', values: true })).toMatchObject({ entries: [{ key: 'b/2', value: { of: 'b/2' } }] });
     expect(page({ after: 'b/2' })?.['next']).toBeUndefined();
   });
@@ -214,12 +217,13 @@ describe('bounds and reads', () => {
     const answer = store.say('ann', 'get', { keys: ['a', 'b', 'c', 'absent'] })[0];
     expect(answer).toMatchObject({ entries: [{ key: 'a' }], left: ['b', 'c'], revision: 3 });
     let after: string | undefined;
-    const keys: unknown[] = [];
+    const keys: string[] = [];
     do {
-      const page = store.say('ann', 'list', { values: true, ...(after === undefined ? {} : { after }) })[0];
-      const entries: unknown = page?.['entries'];
-      if (Array.isArray(entries)) keys.push(...entries.map((entry) => Reflect.get(Object(entry), 'key')));
-      after = typeof page?.['next'] === 'string' ? page['next'] : undefined;
+      const page = pageOf.parse(
+        store.say('ann', 'list', { values: true, ...(after === undefined ? {} : { after }) })[0],
+      );
+      keys.push(...page.entries.map(({ key }) => key));
+      after = page.next;
     } while (after !== undefined);
     expect(keys).toEqual(['a', 'b', 'c']);
   });
