@@ -17,6 +17,7 @@ import { page } from './page/routes.ts';
 import { Rates } from './rates.ts';
 import { rooms } from './rooms.ts';
 import type { StoredToken } from './tokens.ts';
+import { stateRoutes } from './stateRoutes.ts';
 import type { TokenSource } from './tokenStore.ts';
 
 const HEARTBEAT_MS = 15_000;
@@ -107,6 +108,7 @@ function appOf(services: Services): OpenAPIHono<GatewayEnv> {
   );
   app.use('/v1/*', guard(services));
   rooms(app, services);
+  stateRoutes(app, services);
   hubRoutes(app, services);
   describe(app);
   page(app);

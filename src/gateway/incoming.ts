@@ -6,6 +6,7 @@ import {
   locksTarget,
   proposalTarget,
   roomTarget,
+  stateTarget,
   taskTarget,
 } from '../envelope/targets.ts';
 import type { Target } from '../envelope/address.ts';
@@ -17,11 +18,13 @@ import { formatTimestamp, whole } from '../envelope/fields.ts';
 import { DEFAULT_MAX_HOPS } from '../envelope/limits.ts';
 import { lockMessages, type LockMessage } from '../envelope/lock.ts';
 import { roomMessages, type RoomMessage } from '../envelope/room.ts';
+import { stateMessages, type StateMessage } from '../envelope/state.ts';
 import { taskMessages, type TaskMessage } from '../envelope/task.ts';
 import { Problem } from './errors.ts';
 import { maySpeakFor, type StoredToken } from './tokens.ts';
 
-type AnyMessage = TaskMessage | CoordinatorMessage | DecisionMessage | BarrierMessage | LockMessage | RoomMessage;
+type AnyMessage =
+  TaskMessage | CoordinatorMessage | DecisionMessage | BarrierMessage | LockMessage | RoomMessage | StateMessage;
 
 /** Every message that an agent may send, by its type. */
 export const messageSchemas: Readonly<Record<string, z.ZodType<AnyMessage>>> = {
@@ -31,6 +34,7 @@ export const messageSchemas: Readonly<Record<string, z.ZodType<AnyMessage>>> = {
   ...barrierMessages,
   ...lockMessages,
   ...roomMessages,
+  ...stateMessages,
 };
 
 /** A message that may be sent on, and where to. */
@@ -78,6 +82,7 @@ function targetOf(room: string, message: AnyMessage): Target {
   if ('proposal_id' in message) return proposalTarget(room, message.proposal_id);
   if ('phase' in message) return barrierTarget(room, message.phase);
   if ('role' in message) return coordinatorTarget(room, message.role);
+  if ('namespace' in message) return stateTarget(room, message.namespace);
   return isLock(message) ? locksTarget(room) : roomTarget(room);
 }
 

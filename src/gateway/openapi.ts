@@ -53,6 +53,7 @@ const MEANINGS: Readonly<Record<number, string>> = {
   404: 'There is no such room, task, proposal, barrier or lock.',
   409: 'The same key with another body, or what is asked is somebody else’s, or decided already.',
   410: 'It has ended, or the message’s `expires_at` has passed.',
+  412: 'The condition does not hold: the body has the entry as it is.',
   413: 'Too large.',
   422: '`max_hops` is used up.',
   429: 'Too many requests: `Retry-After` says how many seconds to wait.',

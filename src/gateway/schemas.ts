@@ -25,7 +25,7 @@ const after = z
 const source = name
   .default('room')
   .describe(
-    'Whose log: `room` (which has all that the room’s primitives log), or, with less delay, one primitive: `locks`, `task:NAME`, `coordinator:ROLE`, `proposal:NAME`, `barrier:PHASE`.',
+    'Whose log: `room` (which has all that the room’s primitives log), or, with less delay, one primitive: `locks`, `task:NAME`, `coordinator:ROLE`, `proposal:NAME`, `barrier:PHASE`, `state:NAMESPACE`.',
   );
 
 export const messagesQuery = z.object({
