@@ -6,6 +6,7 @@ import { bridgeCommand } from './bridge.ts';
 import { devCommand } from './dev.ts';
 import { gatewayCommand } from './gateway.ts';
 import { locksCommand } from './locks.ts';
+import { stateCommand } from './state.ts';
 import { workerCommand } from './worker.ts';
 
 const program = new Command('synod')
@@ -22,7 +23,8 @@ program
   .addCommand(bridgeCommand())
   .addCommand(watchCommand())
   .addCommand(boardCommand())
-  .addCommand(locksCommand());
+  .addCommand(locksCommand())
+  .addCommand(stateCommand());
 
 hintAtHelp(program);
 

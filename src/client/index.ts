@@ -22,3 +22,12 @@ export type { Envelope } from '../envelope/envelope.ts';
 export type { Json } from '../envelope/fields.ts';
 export { SynodError, type RefusalCode } from '../envelope/refusal.ts';
 export type { BoardRow } from '../envelope/room.ts';
+export { StateConflict, type StateEntry, type StateWritten } from './state/answers.ts';
+export type {
+  StateChange,
+  StateStore,
+  TransactionWrite,
+  UpdateOptions,
+  WatchOptions,
+  WriteOptions,
+} from './state/store.ts';

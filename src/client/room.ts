@@ -17,6 +17,7 @@ import { configureLocks, LOCK_CONFIG_KEYS, type ConfiguredLocks, type LockConfig
 import { lock, LOCK_KEYS, type Lock, type LockOptions } from './locks/lock.ts';
 import { SynodError } from '../envelope/refusal.ts';
 import { roomTarget } from '../envelope/targets.ts';
+import { checkedNamespace, StateStore } from './state/store.ts';
 import { ON_PROPOSAL_KEYS, Voter, type OnProposalOptions, type VoteHandler } from './decisions/vote.ts';
 
 /** A room as one agent sees it: `agent.room('lab')`. What several agents decide together is done here. */
@@ -117,6 +118,14 @@ export class Room {
     needed({ body });
     if (!Array.isArray(resources)) throw new SynodError('invalid_envelope', 'resources must be a list of names');
     return await lock(this.#connection, this.agent, this.name, resources, options, body);
+  }
+
+  /**
+   * Shared state of the room under one namespace, e.g. `room.state('cfg')`: compare-and-set, transactions, expiry, watching.
+   * @throws SynodError `invalid_envelope` where the namespace is no name.
+   */
+  state(namespace: string): StateStore {
+    return new StateStore(this.#connection, this.agent, this.name, checkedNamespace(namespace));
   }
 
   /**

@@ -6,7 +6,7 @@ import { MAX_STATE_KEYS, stateMessages, type StateMessage } from '../../envelope
 import type { SharedConnection } from '../connection/sharedConnection.ts';
 import { compose } from '../messages/compose.ts';
 import { known, needed, type Keys } from '../messages/options.ts';
-import { stateTarget } from '../messages/targets.ts';
+import { stateTarget } from '../../envelope/targets.ts';
 import { backoff, pause } from '../timing/timing.ts';
 import {
   changedEvent,
@@ -131,7 +131,8 @@ export class StateStore {
 
   /**
    * Reads a key, changes it, and writes it where nobody else has written it meanwhile; otherwise again with the value of now.
-   * @param change is given the value, undefined where the key does not exist, and returns the next one.
+   * @param change is given the value, undefined where the key does not exist, and returns the next one. It must not update
+   *   the same key itself: the agents of one process change a key one after the other.
    * @throws StateConflict after `retries` tries in vain.
    */
   async update(

@@ -1,5 +1,5 @@
 import type { Json } from '../../envelope/fields.ts';
-import { clock, plain } from '../plain.ts';
+import { clock, plain } from '../../envelope/plain.ts';
 import { shown } from './answers.ts';
 import type { StoreState } from './state.ts';
 
