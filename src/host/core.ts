@@ -163,7 +163,9 @@ export class Core<S, M extends Base> {
     const event = this.log.append(envelope);
     this.fresh.push(event);
     // A room is what the others are mirrored to; one that nobody opened leaves its name, and its numbers, to the next.
-    if (this.protocol.kind !== 'room' && (!this.completes || this.opened)) this.mirror.add(event);
+    if (this.protocol.kind === 'room' || (this.completes && !this.opened)) return;
+    const published = this.protocol.published ? this.protocol.published(envelope) : envelope;
+    if (published) this.mirror.add({ ...event, envelope: published });
   }
 
   /** All that the next run needs. */

@@ -130,6 +130,8 @@ export interface Protocol<S, M extends Base> {
   readonly queryField?: string;
   /** Emissions that a digest never swallows. */
   readonly urgent?: Urgent;
+  /** What the room, and so its board, hubs, streams and chats, are given of what is logged here; undefined: nothing. Absent: all of it. */
+  readonly published?: (envelope: Envelope) => Envelope | undefined;
 
   /** The state before anything happened. */
   initial(): S;

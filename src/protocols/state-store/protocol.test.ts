@@ -237,3 +237,18 @@ describe('bounds and reads', () => {
     expect(store.events()).toMatchObject([{ type: 'state.changed', value: 1 }]);
   });
 });
+
+it('publishes to the room which key was written by whom, and never what', () => {
+  const store = new StoreDrive();
+  store.put('ann', 'k', 'secret');
+  store.say('ann', 'txn', { writes: [{ op: 'put', key: 'l', value: 'secret' }] });
+  const published = store.host.mirror.take('synod:lab:state:cfg', 0);
+  expect(published.map(({ seq, envelope: { key, version, last_modified_by: by } }) => [seq, key, version, by])).toEqual(
+    [
+      [1, 'k', 1, 'ann'],
+      [2, 'l', 2, 'ann'],
+    ],
+  );
+  expect(JSON.stringify(published)).not.toContain('secret');
+  expect(JSON.stringify(store.events())).toContain('secret');
+});

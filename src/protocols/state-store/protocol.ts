@@ -29,6 +29,8 @@ export const stateStore: Protocol<StoreState, StateMessage> = {
   config: { max_keys: whole(1, DEFAULT_MAX_KEYS), max_value_bytes: whole(1, DEFAULT_MAX_VALUE_BYTES) },
   state: storeState,
   urgent: { has: (type, { lock_id }) => type === 'state.expired' && lock_id !== undefined },
+  // Who may read a room or its chat need not know what is kept here.
+  published: ({ value: _, ...envelope }) => envelope,
 
   size: sizeOf,
 
