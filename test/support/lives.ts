@@ -13,6 +13,7 @@ export const lives = {
   lockManager: holdLocks,
   room: liveRoom,
   chatLedger: keepLedger,
+  stateStore: changeState,
 };
 
 async function ask(wire: Wire, message: Envelope): Promise<Envelope[]> {
@@ -201,5 +202,32 @@ async function keepLedger(client: Client, room: string, options: WireOptions = {
   await ask(wire, say('bridge.take', 'two', take));
   await ask(wire, say('bridge.renew', 'one', { ...about, epoch: 1 }));
   await ask(wire, say('config.set', 'operator:o', { config: { max_waits: 2 } }));
+  return wire;
+}
+
+async function changeState(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
+  const about = { namespace: 'life' };
+  const wire = Wire.state(client, room, about.namespace, options);
+  const put = say('state.put', 'one', { ...about, key: 'a', value: { n: 1 }, if_version: 0 });
+  await ask(wire, put);
+  await ask(wire, put);
+  await ask(wire, say('state.put', 'two', { ...about, key: 'a', value: 2, if_version: 0 }));
+  await ask(wire, say('state.put', 'two', { ...about, key: 'b', value: null, ttl_seconds: 0.3 }));
+  await wire.until(({ type }) => type === 'state.expired');
+  await ask(wire, say('state.lease', 'one', { ...about, key: 'a', lock_id: 'l-1', token: 2 }));
+  await wire.signal(say('state.put', 'one', { ...about, key: 'a', value: 3 }));
+  for (let i = 0; i < 10; i++) {
+    await ask(wire, say('state.put', 'one', { ...about, key: `k${i}`, value: `word ${i}`, ttl_seconds: 3_600 }));
+    await ask(wire, say('state.get', 'two', { ...about, keys: ['a', `k${i}`] }));
+  }
+  const writes = [
+    { op: 'put', key: 'a', value: 4, token: 3 },
+    { op: 'delete', key: 'k0' },
+  ];
+  await ask(wire, say('state.txn', 'one', { ...about, checks: [{ key: 'a', version: 1 }], writes }));
+  await ask(wire, say('state.list', 'two', { ...about, prefix: 'k', values: true }));
+  await wire.signal(say('state.delete', 'two', { ...about, key: 'k1' }));
+  await wire.until(({ type, key, deleted }) => type === 'state.changed' && key === 'k1' && deleted === true);
+  await ask(wire, say('config.set', 'operator:o', { config: { max_keys: 20 } }));
   return wire;
 }

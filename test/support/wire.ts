@@ -28,10 +28,23 @@ export type Result = z.infer<typeof result>;
 const view = z.record(z.string(), z.unknown());
 
 export type WorkflowType =
-  'taskLease' | 'coordinatorElection' | 'quorumProposal' | 'barrier' | 'lockManager' | 'room' | 'chatLedger';
+  | 'taskLease'
+  | 'coordinatorElection'
+  | 'quorumProposal'
+  | 'barrier'
+  | 'lockManager'
+  | 'room'
+  | 'chatLedger'
+  | 'stateStore';
 
 /** What never completes by itself. */
-const LASTING: ReadonlySet<WorkflowType> = new Set(['coordinatorElection', 'lockManager', 'room', 'chatLedger']);
+const LASTING: ReadonlySet<WorkflowType> = new Set([
+  'coordinatorElection',
+  'lockManager',
+  'room',
+  'chatLedger',
+  'stateStore',
+]);
 
 export interface ReceiveArgs {
   readonly reader?: string;
@@ -90,6 +103,10 @@ export class Wire {
 
   static locks(client: Client, room: string, options?: WireOptions): Wire {
     return new Wire(client, 'lockManager', `synod:${room}:locks`, room, options);
+  }
+
+  static state(client: Client, room: string, namespace: string, options?: WireOptions): Wire {
+    return new Wire(client, 'stateStore', `synod:${room}:state:${namespace}`, room, options);
   }
 
   static room(client: Client, room: string, options?: WireOptions): Wire {

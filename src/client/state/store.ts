@@ -4,8 +4,9 @@ import type { Json } from '../../envelope/fields.ts';
 import { SynodError } from '../../envelope/refusal.ts';
 import { MAX_STATE_KEYS, stateMessages, type StateMessage } from '../../envelope/state.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
+import { isolated } from '../isolated.ts';
 import { compose } from '../messages/compose.ts';
-import { known, needed, type Keys } from '../messages/options.ts';
+import { known, needed, type Keys } from '../../envelope/options.ts';
 import { stateTarget } from '../../envelope/targets.ts';
 import { backoff, pause } from '../timing/timing.ts';
 import {
@@ -219,9 +220,10 @@ export class StateStore {
     known('options', options, WATCH_KEYS);
     const { keys, after, onGap = () => undefined } = options;
     const { workflowId } = stateTarget(this.#room, this.namespace);
+    const deliver = isolated('onChange', onChange);
     const onEvent = ({ envelope }: LogEvent) => {
       const change = changedEvent.safeParse(envelope);
-      if (change.success && matches(change.data.key, keys)) onChange(change.data);
+      if (change.success && matches(change.data.key, keys)) deliver(change.data);
     };
     const types = ['state.changed', 'state.expired'];
     return this.#connection.readerOf(workflowId).listen({ agent: this.#agent, types, onEvent, onGap }, after);

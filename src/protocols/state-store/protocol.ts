@@ -1,5 +1,6 @@
 import { utf8Bytes } from '../../envelope/limits.ts';
 import { toMilliseconds } from '../../envelope/fields.ts';
+import type { Envelope } from '../../envelope/envelope.ts';
 import { refusal, type Refusal } from '../../envelope/refusal.ts';
 import {
   DEFAULT_MAX_KEYS,
@@ -30,7 +31,7 @@ export const stateStore: Protocol<StoreState, StateMessage> = {
   state: storeState,
   urgent: { has: (type, { lock_id }) => type === 'state.expired' && lock_id !== undefined },
   // Who may read a room or its chat need not know what is kept here.
-  published: ({ value: _, ...envelope }) => envelope,
+  published: withoutValue,
 
   size: sizeOf,
 
@@ -60,6 +61,11 @@ export const stateStore: Protocol<StoreState, StateMessage> = {
   outcome: () => undefined,
   involves: () => false,
 };
+
+function withoutValue(envelope: Envelope): Envelope {
+  const { value: _, ...rest } = envelope;
+  return rest;
+}
 
 function named(state: StoreState, namespace: string): StoreState {
   return state.namespace === undefined ? { ...state, namespace } : state;
