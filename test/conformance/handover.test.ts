@@ -91,6 +91,11 @@ const fills: { readonly [name: string]: Fill } = {
     }
     ask(drive, { type: 'room.pause', from: 'operator:jo', reason: '日'.repeat(5_000) });
   },
+  stateStore(drive) {
+    const put = (n: number) =>
+      ask(drive, { type: 'state.put', from: agentOf(n), namespace: 'cfg', key: nameOf(n), value: '日'.repeat(500) });
+    for (let n = 0; put(n) !== 'over_limit'; n++) if (n > 5_000) throw new Error('there is no bound');
+  },
   chatLedger(drive) {
     const about = { from: 'b1', chat: 'matrix:!lab:example.org', epoch: 1 };
     ask(drive, { ...about, type: 'bridge.take' }, { reply_to: replyTo(1) });
