@@ -141,7 +141,7 @@ describe('transactions', () => {
     expect(reasonOf({ writes: Array.from({ length: 65 }, (_, i) => write(`k${i}`)) })).toBe(
       'writes must hold 1 to 64 writes',
     );
-    expect(store.told('ann', 'txn', { writes: Array.from({ length: 64 }, (_, i) => write(`k${i}`)) })).toEqual([
+    expect(store.answers('ann', 'txn', { writes: Array.from({ length: 64 }, (_, i) => write(`k${i}`)) })).toEqual([
       'state.committed',
     ]);
   });
@@ -152,7 +152,7 @@ describe('a key bound to a lock', () => {
     const store = new StoreDrive();
     expect(store.say('ann', 'lease', { key: 'k', lock_id: 'l-1', token: 7 })[0]).toMatchObject({ code: 'unknown' });
     store.put('ann', 'k', 0);
-    expect(store.told('ann', 'lease', { key: 'k', lock_id: 'l-1', token: 7 })).toEqual(['state.bound']);
+    expect(store.answers('ann', 'lease', { key: 'k', lock_id: 'l-1', token: 7 })).toEqual(['state.bound']);
     expect(store.put('bob', 'k', 1, { token: 5 })).toMatchObject({ code: 'stale_token' });
     expect(store.put('bob', 'k', 1)).toMatchObject({ code: 'stale_token' });
     expect(store.say('bob', 'delete', { key: 'k' })[0]).toMatchObject({ code: 'stale_token' });
@@ -182,7 +182,7 @@ describe('bounds and reads', () => {
     while (put(i) === undefined) i += 1;
     expect(put(i)).toBe('over_limit');
     expect(i).toBeGreaterThan(40);
-    expect(store.told('ann', 'delete', { key: 'k0' })).toEqual(['state.deleted']);
+    expect(store.answers('ann', 'delete', { key: 'k0' })).toEqual(['state.deleted']);
     expect(put(i)).toBeUndefined();
   });
 
