@@ -72,6 +72,25 @@ describe('the way to a workflow', () => {
     expect(sizes()).toEqual([7, 1]);
   });
 
+  it('puts at most 1 MiB of JSON into a request, in bytes of UTF-8, and at most 512 messages', async () => {
+    // With its comma 16 KiB: 64 of them and the brackets are two bytes too many.
+    const large = (i: number) => {
+      const message = { ...say(`large${100 + i}`), note: '' };
+      const rest = 16 * 1024 - 1 - Buffer.byteLength(JSON.stringify(message));
+      return { ...message, note: `${'ü'.repeat(Math.floor(rest / 2))}${'x'.repeat(rest % 2)}` };
+    };
+    for (let i = 0; i < 100; i++) void channel.send(large(i));
+    await vi.advanceTimersByTimeAsync(0);
+    await answered();
+    await vi.advanceTimersByTimeAsync(20);
+    expect(sizes()).toEqual([63, 37]);
+    await answered();
+    await together(513, 'small');
+    await answered();
+    await vi.advanceTimersByTimeAsync(20);
+    expect(sizes()).toEqual([63, 37, 512, 1]);
+  });
+
   it('takes what comes while a batch is under way with the next one', async () => {
     await together(1, 'a');
     await together(4, 'b');
