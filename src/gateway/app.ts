@@ -31,16 +31,16 @@ export interface GatewayOptions {
   readonly taskQueue?: string;
   /** Default: one line each on stderr. */
   readonly log?: Log;
-  /** Milliseconds between two signs of life on a stream; default 15,000. */
+  /** Milliseconds between two heartbeats on a stream; default 15,000. */
   readonly heartbeatMs?: number;
   /** Milliseconds after which a stream is ended whose client takes nothing; default 60,000. */
   readonly stallMs?: number;
 }
 
-/** A gateway as a handler of requests, for any server that speaks them. */
+/** A gateway as a handler of `Request`s, for any server that has them. */
 export interface Gateway {
   readonly fetch: (request: Request, env?: object) => Response | Promise<Response>;
-  /** Ends streams and waits in order; what comes then is told to come again. The client stays open. */
+  /** Ends streams and waits in order; requests that come then get 503. The client stays open. */
   close(): void;
 }
 
@@ -115,7 +115,7 @@ function appOf(services: Services): OpenAPIHono<GatewayEnv> {
   return app;
 }
 
-/** A sign of life on every stream; those whose token has been revoked are ended, and those of which that is not known stay. */
+/** A heartbeat on every stream; those whose token has been revoked are ended, and those of which that is not known stay. */
 async function beat({ streams, tokens, log }: Services, stallMs: number): Promise<void> {
   for (const [stream, token] of streams) {
     const holds = await heldBy(tokens, token).catch((error: unknown) => {

@@ -35,7 +35,7 @@ export interface GatewayEnv {
   };
 }
 
-/** How long an answer may take that needs a workflow, in milliseconds, before the caller is told to come again. */
+/** How long an answer may take that needs a workflow, in milliseconds, before the caller gets 503. */
 export const PATIENCE_MS = 25_000;
 
 /** Fires when the caller has gone, or the gateway ends; to be released with the answer. */
@@ -53,7 +53,7 @@ export interface OpenedFeed {
 }
 
 /**
- * The log of a workflow, once it is known how it stands.
+ * The log of a workflow, once all is here that was logged before.
  * @param name what the caller calls it.
  * @throws Problem where that takes too long.
  */
@@ -64,10 +64,10 @@ export async function openedFeed(
   name: string,
 ): Promise<OpenedFeed> {
   const feed = services.feeds.of(workflowId);
-  const letGo = feed.hold();
+  const releaseFeed = feed.hold();
   const end = endOf(c, services);
   const release = () => {
-    letGo();
+    releaseFeed();
     end.release();
   };
   try {
@@ -89,7 +89,7 @@ export function checkRoom(token: StoredToken, room: string): void {
 
 /**
  * Resolves to what the call does, or throws what `late` makes where that takes too long.
- * @param call is given a signal that fires then: what is kept for a caller who was told to come again would pile up.
+ * @param call is given a signal that fires then: what is kept for callers who got 503 would pile up.
  */
 export async function withPatience<T>(
   call: (givenUp: AbortSignal) => Promise<T>,

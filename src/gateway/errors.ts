@@ -77,14 +77,14 @@ function fieldOf(message: string): string | undefined {
   return /^([a-z_][a-z0-9_]*(?:\[\d+\]|\.[^\s.]+)*) /.exec(message)?.[1];
 }
 
-/** Anything that was thrown, as what the caller is told. What is not a refusal says nothing of the inside. */
+/** Anything that was thrown, as the caller's answer. What is not a refusal shows nothing of the inside. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof SynodError) return new Problem(error.code, error.message.slice(error.code.length + 2));
   return new Problem('internal', 'the gateway has failed; its log says why');
 }
 
-/** A repeatable failure: what was asked is not known to be done. Says after how many seconds to come again. */
+/** A failure that can be repeated: it is not known whether what was asked for was done. With the seconds to wait. */
 export function unavailable(message: string, more: Omit<ErrorBody, 'error'> = {}, cause?: unknown): Problem {
   return new Problem('unavailable', message, { headers: { 'retry-after': '1' }, more, cause });
 }

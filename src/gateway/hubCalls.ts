@@ -15,7 +15,7 @@ const workflowId = z.string().max(255).describe('The id of a workflow of Synod: 
 
 export const requestCall = z.object({
   workflow_id: workflowId,
-  /** Of a message the hub looks at these parts; all else is for its workflow to judge. */
+  /** The hub checks these parts of a message; its workflow checks the rest. */
   messages: z
     .array(z.looseObject({ type: z.string(), id: key, from: agentId, ts: z.string() }))
     .min(1)

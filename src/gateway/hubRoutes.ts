@@ -67,9 +67,9 @@ export function hubRoutes(app: OpenAPIHono<GatewayEnv>, services: Services): voi
     const late = () => unavailable(`${workflowId} does not answer: come again`);
     const end = endOf(c, services);
     try {
-      const look = async (givenUp: AbortSignal) =>
+      const read = async (givenUp: AbortSignal) =>
         await connection.view(workflowId, query, AbortSignal.any([end.signal, givenUp]));
-      const view = await withPatience(look, late);
+      const view = await withPatience(read, late);
       return c.json({ view: view ?? null });
     } finally {
       end.release();

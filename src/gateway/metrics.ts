@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { StreamEnd } from './stream.ts';
 
-/** What `/metrics` tells. Neither rooms nor agents are labels: they would be too many, and nobody else's business. */
+/** What `/metrics` shows. Neither rooms nor agents are labels: they would be too many, and are not for everybody. */
 export class Metrics {
   readonly registry = new Registry();
   readonly requests = new Counter({
@@ -25,7 +25,7 @@ export class Metrics {
   });
   readonly events = new Counter({
     name: 'synod_gateway_stream_events_total',
-    help: 'Events told to streams.',
+    help: 'Events sent on streams.',
     registers: [this.registry],
   });
   readonly streams = new Gauge({

@@ -18,7 +18,7 @@ function componentOf(type: string): string {
 const refOf = (type: string) => `#/components/schemas/${componentOf(type)}`;
 const types = Object.keys(messageSchemas);
 
-/** Any of the messages. The workflows' own schemas check it; here it is only described, so that every fault is told in one way. */
+/** Any of the messages. The workflows' own schemas check it; here it is only described, so that every fault is answered in one way. */
 export const anyEnvelope = {
   oneOf: types.map((type) => ({ $ref: refOf(type) })),
   discriminator: { propertyName: 'type', mapping: Object.fromEntries(types.map((type) => [type, refOf(type)])) },

@@ -5,7 +5,7 @@ import { DEFAULT_RATE, RATE_WINDOW_SECONDS, type StoredToken } from './tokens.ts
 /** Requests that one token may have open at once; streams count too. */
 const MAX_OPEN = 256;
 
-/** How often each token may ask, and for how much at once. A hub, which speaks for many, has no rate unless it is given one. */
+/** How often each token may ask, and for how much at once. A hub, which is for many agents, has no rate unless it is given one. */
 export class Rates {
   readonly #limiters = new Map<number, RateLimiterMemory>();
   readonly #open = new Map<string, number>();

@@ -30,7 +30,7 @@ export function cursorOf(feed: Feed, after: string): number {
   }
   const seq = feed.seqOf(after);
   if (seq !== undefined) return seq;
-  throw new Problem('unknown', `no message ${after} is kept: look at the room, and read on from its next`);
+  throw new Problem('unknown', `no message ${after} is kept: read the room, and go on from its next`);
 }
 
 /**

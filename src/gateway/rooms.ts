@@ -97,19 +97,19 @@ export function rooms(app: OpenAPIHono<GatewayEnv>, services: Services): void {
     }
   });
 
-  // Many who look at once are shown the same.
-  const looking = new Map<string, Promise<RoomState | undefined>>();
+  // Many who ask at once get the same state.
+  const reading = new Map<string, Promise<RoomState | undefined>>();
   app.openapi(stateRoute, async (c) => {
     const { room } = c.req.valid('param');
     checkRoom(c.get('token'), room);
-    const look = looking.get(room) ?? stateOf(connection, room, services.closing).finally(() => looking.delete(room));
-    looking.set(room, look);
-    const state = await withPatience(
-      async () => await look,
+    const state = reading.get(room) ?? stateOf(connection, room, services.closing).finally(() => reading.delete(room));
+    reading.set(room, state);
+    const found = await withPatience(
+      async () => await state,
       () => unavailable('the room does not answer: come again'),
     );
-    if (!state) throw missing(room, 'room');
-    return c.json(state, 200);
+    if (!found) throw missing(room, 'room');
+    return c.json(found, 200);
   });
 
   async function opened(
@@ -122,7 +122,7 @@ export function rooms(app: OpenAPIHono<GatewayEnv>, services: Services): void {
     checkRoom(token, room);
     const { workflowId } = sourceTarget(room, source);
     const open = await openedFeed(c, services, workflowId, `${source} of room ${room}`);
-    // Who waits may be early; who only asks is told.
+    // Who waits may be early; who only asks gets 404.
     if (open.feed.exists || awaited) return { ...open, agents: agentsOf(token) };
     open.release();
     throw missing(room, source);
@@ -133,7 +133,7 @@ function missing(room: string, source: string): Problem {
   return new Problem(
     'unknown',
     source === 'room'
-      ? `nobody has said anything in room ${room}`
+      ? `nothing was ever posted in room ${room}`
       : `there is no ${source} in room ${room}, or it has ended`,
   );
 }

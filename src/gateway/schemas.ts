@@ -45,7 +45,7 @@ export const messagesQuery = z.object({
     .transform(Number)
     .pipe(z.number().max(MAX_WAIT_SECONDS, `must be a number of seconds from 0 to ${MAX_WAIT_SECONDS}`))
     .default(0)
-    .describe('With nothing to tell, waits so long for something: long polling.'),
+    .describe('With nothing new, waits so many seconds for an event: long polling.'),
   source,
 });
 
@@ -55,7 +55,7 @@ export const streamQuery = z.object({
   words: z
     .enum(['true', 'false'], 'must be true or false')
     .default('false')
-    .describe('Whether each event also has `words`: what it says, as a line for people.'),
+    .describe('Whether each event also has `words`: what it means, as a line for people.'),
 });
 
 export const errorBody = z
@@ -82,7 +82,7 @@ export const reply = z
   })
   .meta({
     id: 'Envelope',
-    description: 'What stands in a log, or answers a message; its other fields depend on its type.',
+    description: 'An entry of a log, or a reply to a message; its other fields depend on its type.',
   });
 
 export const posted = z
@@ -99,7 +99,7 @@ export const page = z
     next: z.int().describe('The `after` of the next call.'),
     truncated: z
       .boolean()
-      .describe('Something after `after` is not kept any more: look at the room, then go on from `next`.'),
+      .describe('Something after `after` is not kept any more: read the room, then go on from `next`.'),
     now: z.string().describe('Temporal’s time.'),
   })
   .meta({ id: 'Page' });

@@ -64,24 +64,24 @@ export async function stateOf(
   const board = boardPage.parse(rows);
   const open = board.rows.filter(({ status }) => !ENDED.has(status));
   let views = 0;
-  const look = async (
+  const viewsOf = async (
     kind: string,
     target: (room: string, name: string) => { workflowId: string },
   ): Promise<Part[]> => {
-    const looked = open
+    const read = open
       .filter((row) => row.kind === kind)
       .map(async (row) => {
         if (++views > MAX_VIEWS) return row;
         const seen = await connection.view(target(room, row.id).workflowId, undefined, signal);
         return seen ? { ...row, ...about(seen) } : row;
       });
-    return await Promise.all(looked);
+    return await Promise.all(read);
   };
   const [locks, coordinators, proposals, barriers] = await Promise.all([
     locksOf(connection, room, signal),
-    look('coordinator', coordinatorTarget),
-    look('proposal', proposalTarget),
-    look('barrier', barrierTarget),
+    viewsOf('coordinator', coordinatorTarget),
+    viewsOf('proposal', proposalTarget),
+    viewsOf('barrier', barrierTarget),
   ]);
   return {
     room,

@@ -7,7 +7,7 @@ const encoder = new TextEncoder();
 /** What a client that lost its stream waits, in milliseconds. */
 const RETRY_MS = 1_000;
 
-/** Why a stream has ended, where its client is told; `closed` is the client's own doing. */
+/** Why a stream has ended, as its client is sent it; `closed`: by the client itself. */
 export type StreamEnd = 'closing' | 'revoked' | 'slow' | 'closed';
 
 export interface StreamOptions {
@@ -25,15 +25,15 @@ export interface StreamOptions {
 
 /**
  * One client's server-sent events. It has no queue: what it is behind is in the feed, which all share, and it is given more
- * only when it has taken what there was. One that falls behind what is kept is told of the gap.
+ * only when it has taken what there was. One that falls behind what is kept is sent a gap.
  */
 export class EventStream {
   readonly body: ReadableStream<Uint8Array>;
   readonly #options: StreamOptions;
   readonly #ended = new AbortController();
   #after: number;
-  /** What its client has been told, or that nothing of it is for it. */
-  #told: number;
+  /** Up to where the client was sent all that is for it. */
+  #sentTo: number;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   /** `performance.now()` when it last took something. */
   #tookAt = performance.now();
@@ -41,7 +41,7 @@ export class EventStream {
   constructor(options: StreamOptions) {
     this.#options = options;
     this.#after = options.after;
-    this.#told = options.after;
+    this.#sentTo = options.after;
     this.body = new ReadableStream<Uint8Array>({
       start: (controller) => {
         this.#controller = controller;
@@ -54,34 +54,34 @@ export class EventStream {
         const chunk = await this.#next();
         if (!chunk || this.#ended.signal.aborted) return;
         controller.enqueue(chunk);
-        this.#told = this.#after;
+        this.#sentTo = this.#after;
       },
       cancel: () => this.#finish('closed'),
     });
   }
 
-  /** Says that it is still there, and where to resume; ends it where its client has taken nothing for `stallMs`. */
+  /** Sends a heartbeat with the number to resume at; ends it where its client has taken nothing for `stallMs`. */
   beat(stallMs: number): void {
     const controller = this.#controller;
     if (!controller || this.#ended.signal.aborted) return;
-    if ((controller.desiredSize ?? 0) > 0) return controller.enqueue(encoder.encode(`id: ${this.#told}\n\n`));
+    if ((controller.desiredSize ?? 0) > 0) return controller.enqueue(encoder.encode(`id: ${this.#sentTo}\n\n`));
     if (performance.now() - this.#tookAt < stallMs) return;
-    // It takes nothing, so nothing can be said: it finds out, and resumes where it was.
+    // It takes nothing, so nothing can be sent: its connection is cut, and it resumes where it was.
     this.#finish('slow');
     const { cut = () => controller.error(new Error('the client of this stream does not read it')) } = this.#options;
     cut();
   }
 
-  /** Ends it in order: the client is told where to go on. */
+  /** Ends it in order: the client is sent where to go on. */
   end(reason: 'closing' | 'revoked'): void {
     const controller = this.#controller;
     if (!controller || this.#ended.signal.aborted) return;
     this.#finish(reason);
-    controller.enqueue(encoder.encode(`event: end\ndata: {"reason":"${reason}","next":${this.#told}}\n\n`));
+    controller.enqueue(encoder.encode(`event: end\ndata: {"reason":"${reason}","next":${this.#sentTo}}\n\n`));
     controller.close();
   }
 
-  /** What the client is to be told next; nothing where the stream ends first. */
+  /** What the client is sent next; nothing where the stream ends first. */
   async #next(): Promise<Uint8Array | undefined> {
     const { feed, agents, onSent, frameOf = ({ frame }) => frame } = this.#options;
     const { signal } = this.#ended;
@@ -100,7 +100,7 @@ export class EventStream {
       }
       if (frames.length === page.events.length) this.#after = page.next;
       if (frames.length === 0) {
-        this.#told = this.#after;
+        this.#sentTo = this.#after;
         continue;
       }
       onSent(frames.length);

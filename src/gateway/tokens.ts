@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { OPERATOR_PREFIX, SYNOD } from '../envelope/envelope.ts';
 import { agentId, roomName } from '../envelope/fields.ts';
 
-/** Stands for every room. */
+/** Every room. */
 export const ANY_ROOM = '*';
 /** Requests a second that a token may make, averaged over {@link RATE_WINDOW_SECONDS}, unless it says otherwise. */
 export const DEFAULT_RATE = 20;
@@ -21,12 +21,12 @@ export const storedToken = z
     id: z.string().regex(/^[0-9a-f]{12}$/, 'must be 12 hexadecimal digits'),
     /** SHA-256 of the token, hexadecimal. The token has 256 random bits, so that no slow hash is needed. */
     hash: z.string().regex(SHA256_HEX, 'must be a SHA-256 in lower-case hexadecimal'),
-    /** The one agent that it speaks for. */
+    /** The one agent that it is for. */
     agent: agentId.refine((agent) => agent !== SYNOD, `must not be "${SYNOD}"`),
     rooms: z.array(z.union([roomName, z.literal(ANY_ROOM)], { error: 'must be a room, or * for all' })).min(1),
-    /** It may also speak as `operator:…` of its agent, and read what is addressed to others. */
+    /** It may also send as `operator:…` of its agent, and read what is addressed to others. */
     operator: z.boolean().default(false),
-    /** A process of several agents: it speaks for all of them, through the hub. */
+    /** For a process of several agents: it may send for all of them, through the hub. */
     hub: z.boolean().default(false),
     /** Requests a second, averaged over ten seconds; 0 for no limit. */
     rate: z.number().min(0).max(MAX_RATE).optional(),
@@ -39,7 +39,7 @@ export type StoredToken = z.infer<typeof storedToken>;
 
 export const tokenFile = z.object({ tokens: z.array(storedToken) });
 
-/** A new token; `token` is told once and stored nowhere. */
+/** A new token; `token` is returned once and stored nowhere. */
 export function issue(rights: Omit<z.input<typeof storedToken>, 'id' | 'hash'>): {
   token: string;
   stored: StoredToken;

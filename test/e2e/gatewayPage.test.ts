@@ -107,8 +107,8 @@ describe('docs/gateway.md', () => {
     );
     expect(JSON.parse(seen ?? '')).toMatchObject({ room: 'lab', locks: [] });
 
-    const [crew = ''] = await shell([`${hub}\necho "$SYNOD_TOKEN $SYNOD_HUB"`]);
-    const [token = '', url = ''] = crew.trim().split(' ');
+    const [environment = ''] = await shell([`${hub}\necho "$SYNOD_TOKEN $SYNOD_HUB"`]);
+    const [token = '', url = ''] = environment.trim().split(' ');
     // A new token is known within a second.
     const client = await connect({ hub: url, token });
     await expect
@@ -125,7 +125,7 @@ describe('docs/gateway.md', () => {
   it('lists and revokes tokens', async () => {
     const [listed = ''] = await shell(['npx synod gateway token ls']);
     const [id = ''] = /^([0-9a-f]{12})\tproducer\tlab$/m.exec(listed)?.slice(1) ?? [];
-    expect(listed).toMatch(/\tcrew\t\*\t.*hub/);
+    expect(listed).toMatch(/\tworkers\t\*\t.*hub/);
     const [left = ''] = await shell([`npx synod gateway token revoke ${id} && npx synod gateway token ls`]);
     expect(left).not.toContain(id);
     await expect(shell([`npx synod gateway token revoke ${id}`])).rejects.toThrow(`there is no token ${id}`);

@@ -52,7 +52,7 @@ describe.skipIf(noBrowser)('the page of a room', () => {
     const ann = new Agent(stack.client, 'ann');
     await ann.post(ROOM, 'hello');
     await enter(token);
-    await expect.poll(() => text('standing')).toBe('live');
+    await expect.poll(() => text('connection')).toBe('live');
     await expect.poll(() => text('log')).toContain('hello');
     await ann.room(ROOM).lock(['report'], { type: 'exclusive' }, async ({ tokens }) => {
       await expect

@@ -11,7 +11,7 @@ export const MARKUP = `<!doctype html>
 <body>
 <header>
   <h1>Synod <span id="room"></span></h1>
-  <p id="standing" role="status">not connected</p>
+  <p id="connection" role="status">not connected</p>
 </header>
 <form id="door">
   <label>Room <input id="room-name" autocomplete="off" autocapitalize="off" spellcheck="false" required></label>
@@ -34,8 +34,8 @@ export const STYLE = `:root { color-scheme: light dark; --line: color-mix(in srg
 body { margin: 0 auto; max-width: 72rem; padding: 0 1rem 2rem; font: 1rem/1.45 system-ui, sans-serif; }
 header { display: flex; flex-wrap: wrap; align-items: baseline; justify-content: space-between; gap: 0 1rem; }
 h1 { font-size: 1.4rem; } h2 { font-size: 1rem; margin: 0 0 .5rem; }
-#standing::before { content: ""; display: inline-block; width: .6em; height: .6em; margin-right: .4em; border-radius: 50%; background: #b33; }
-#standing.live::before { background: #2a8; }
+#connection::before { content: ""; display: inline-block; width: .6em; height: .6em; margin-right: .4em; border-radius: 50%; background: #b33; }
+#connection.live::before { background: #2a8; }
 form { display: flex; flex-wrap: wrap; gap: .75rem; align-items: end; }
 label { display: grid; gap: .2rem; } input, button { font: inherit; padding: .4rem .6rem; }
 [hidden] { display: none; }

@@ -1,6 +1,6 @@
 /**
  * What runs in the browser. It reads a room as an agent would, and puts in nothing but text: no message can become markup.
- * Kept as text so that no build step stands between it and whoever serves it.
+ * Kept as text so that it needs no build step.
  */
 export const SCRIPT = String.raw`'use strict';
 const MAX_SHOWN = 200;
@@ -97,9 +97,9 @@ function showMessage({ seq, envelope, words }) {
   while (log.childElementCount > MAX_SHOWN) log.lastElementChild.remove();
 }
 
-function standing(text, live) {
-  $('standing').textContent = text;
-  $('standing').classList.toggle('live', live);
+function showConnection(text, live) {
+  $('connection').textContent = text;
+  $('connection').classList.toggle('live', live);
 }
 
 let refreshing;
@@ -109,7 +109,7 @@ function refresh() {
     try {
       showState(await (await ask('')).json());
     } catch (error) {
-      if (error.name !== 'AbortError') standing(error.message, false);
+      if (error.name !== 'AbortError') showConnection(error.message, false);
     }
   }, REFRESH_MS);
 }
@@ -117,7 +117,7 @@ function refresh() {
 /** Reads the stream until it ends. EventSource cannot send a token, so this reads server-sent events itself. */
 async function follow() {
   const response = await ask('/stream?words=true', { headers: { 'last-event-id': String(shown) } });
-  standing('live', true);
+  showConnection('live', true);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   for (;;) {
@@ -168,10 +168,10 @@ async function watch() {
         sessionStorage.removeItem('synod-token');
         $('door').hidden = false;
         $('fault').textContent = error.message;
-        return standing('not connected', false);
+        return showConnection('not connected', false);
       }
     }
-    standing('connecting again', false);
+    showConnection('connecting again', false);
     await new Promise((resolve) => setTimeout(resolve, pause * (0.5 + Math.random())));
   }
 }
