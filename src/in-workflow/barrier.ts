@@ -4,7 +4,7 @@ import { barrierMessages, rosterParts } from '../envelope/barrier.ts';
 import { sha256Hex } from '../envelope/canonical.ts';
 import { open, type Opened } from './opening.ts';
 import { checkedRoom, compose, lingering } from './send.ts';
-import { speakerOf, type SpeakerOptions } from './speaker.ts';
+import { senderOf, type SenderOptions } from './sender.ts';
 
 const names = z.array(z.string()).default([]);
 /** The first 32 of each list are named; the counts are of all. */
@@ -26,7 +26,7 @@ const barrierOutcome = z.discriminatedUnion('type', [
 export type BarrierOutcome = z.infer<typeof barrierOutcome>;
 
 /** A barrier to open. */
-export interface BarrierOptions extends SpeakerOptions {
+export interface BarrierOptions extends SenderOptions {
   /** Who has to come, 1 to 1,024 agent ids. */
   readonly roster: readonly string[];
   /** Longest time to wait for all, in seconds. */
@@ -50,12 +50,12 @@ export type OpenedBarrier = Opened<BarrierOutcome>;
  * const { type, arrived, dropped } = await barrier.outcome();
  */
 export async function openBarrier(room: string, phase: string, options: BarrierOptions): Promise<OpenedBarrier> {
-  const speaker = speakerOf(options);
+  const sender = senderOf(options);
   const { roster, timeoutSeconds, fallback, quorum, lingerSeconds } = options;
   // A list that is none is left to the schema to refuse.
   const [first, ...others] = Array.isArray(roster) ? rosterParts(roster) : [roster];
   const key = sha256Hex(String(phase));
-  const opening = compose(barrierMessages['barrier.open'], speaker, {
+  const opening = compose(barrierMessages['barrier.open'], sender, {
     type: 'barrier.open',
     phase,
     roster: first,
@@ -66,7 +66,7 @@ export async function openBarrier(room: string, phase: string, options: BarrierO
     idempotency_key: `open-${key}`,
   });
   const parts = others.map((part, i) =>
-    compose(barrierMessages['barrier.roster'], speaker, {
+    compose(barrierMessages['barrier.roster'], sender, {
       type: 'barrier.roster',
       phase,
       roster: part,
@@ -75,5 +75,5 @@ export async function openBarrier(room: string, phase: string, options: BarrierO
     }),
   );
   const target = barrierTarget(checkedRoom(room), opening.phase, lingering(lingerSeconds));
-  return await open(speaker, target, [opening, ...parts], (envelope) => barrierOutcome.safeParse(envelope).data);
+  return await open(sender, target, [opening, ...parts], (envelope) => barrierOutcome.safeParse(envelope).data);
 }

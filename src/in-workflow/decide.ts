@@ -6,7 +6,7 @@ import { sha256Hex } from '../envelope/canonical.ts';
 import { decisionMessages } from '../envelope/decision.ts';
 import { open } from './opening.ts';
 import { checkedRoom, compose, lingering } from './send.ts';
-import { speakerOf, type SpeakerOptions } from './speaker.ts';
+import { senderOf, type SenderOptions } from './sender.ts';
 
 const counts = byName(z.number());
 const decision = z.discriminatedUnion('type', [
@@ -31,7 +31,7 @@ const decision = z.discriminatedUnion('type', [
 export type DecisionOutcome = z.infer<typeof decision>;
 
 /** A question to vote on. */
-export interface ProposalOptions extends SpeakerOptions {
+export interface ProposalOptions extends SenderOptions {
   readonly question: string;
   /** All who may vote, 1 to 256 agent ids. */
   readonly voters: readonly string[];
@@ -55,9 +55,9 @@ export interface ProposalOptions extends SpeakerOptions {
  * if (decided.type === 'decision.commit' && decided.choice === 'yes') await publish();
  */
 export async function decide(room: string, proposal: ProposalOptions): Promise<DecisionOutcome> {
-  const speaker = speakerOf(proposal);
+  const sender = senderOf(proposal);
   const { proposalId = wf.uuid4(), question, options, voters, quorum, deadlineSeconds, lingerSeconds } = proposal;
-  const message = compose(decisionMessages['decision.propose'], speaker, {
+  const message = compose(decisionMessages['decision.propose'], sender, {
     type: 'decision.propose',
     proposal_id: proposalId,
     question,
@@ -68,6 +68,6 @@ export async function decide(room: string, proposal: ProposalOptions): Promise<D
     idempotency_key: `propose-${sha256Hex(String(proposalId))}`,
   });
   const target = proposalTarget(checkedRoom(room), message.proposal_id, lingering(lingerSeconds));
-  const opened = await open(speaker, target, [message], (envelope) => decision.safeParse(envelope).data);
+  const opened = await open(sender, target, [message], (envelope) => decision.safeParse(envelope).data);
   return await opened.outcome();
 }

@@ -24,17 +24,29 @@ export class LockDenied extends ApplicationFailure {
   /** `busy`: tried in vain. `timeout`: waited in vain, and all that the agent held was released. `held`: the agent holds a part of it already. */
   readonly reason: string;
   readonly resources: readonly string[];
-  /** The ids of the locks that the agent had to give up. */
+  /** The ids of the locks that the agent had to give up, as far as the lock manager names them. */
   readonly released: readonly string[];
+  /** How many locks the agent had to give up. */
+  readonly releasedCount: number;
 
-  constructor(resources: readonly string[], { reason, released }: { reason: string; released: readonly string[] }) {
+  constructor(
+    resources: readonly string[],
+    { reason, released, released_count: releasedCount = released.length }: DeniedFields,
+  ) {
     super(`the lock on ${resources.join(', ')} was denied: ${reason}`, 'LockDenied', false, [
-      { reason, resources, released },
+      { reason, resources, released, releasedCount },
     ]);
     this.reason = reason;
     this.resources = resources;
     this.released = released;
+    this.releasedCount = releasedCount;
   }
+}
+
+interface DeniedFields {
+  readonly reason: string;
+  readonly released: readonly string[];
+  readonly released_count?: number | undefined;
 }
 
 /** A lock was lost while the body ran. Its `type` as a failure is `LockLost`. */

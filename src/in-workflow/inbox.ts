@@ -4,20 +4,20 @@ import { envelopeLike, type Envelope } from '../envelope/envelope.ts';
 
 const replySignal = wf.defineSignal<[unknown]>('synod.reply');
 
-/** Ids of envelopes that were heard, so that a repeat is dropped. Repeats follow the original closely. */
+/** Ids of received envelopes, so that a repeat is dropped. Repeats follow the original closely. */
 const MAX_SEEN = 1_000;
 
 type Listener = (envelope: Envelope) => void;
 
-/** What the primitives tell this workflow: one handler for all, told apart by who speaks. */
+/** What the primitives send to this workflow: one signal handler for all of them, which passes envelopes on by their sender. */
 export class Inbox {
   /** By the mark with which a primitive's ids begin. */
   readonly #listeners = new Map<string, Set<Listener>>();
   readonly #seen = new Set<string>();
 
   /**
-   * Calls back with what one primitive says from now on, perhaps twice. Whoever asks listens first and then asks, so no answer comes too early;
-   * one that nobody listens to any more is dropped.
+   * Calls back with what one primitive sends from now on, perhaps twice. Whoever sends a request listens first, so that no answer comes
+   * too early; an answer without a listener is dropped.
    * @returns a function that ends it.
    */
   listen(workflowId: string, listener: Listener): () => void {
@@ -36,15 +36,15 @@ export class Inbox {
     if (typeof envelope?.id !== 'string' || this.#seen.has(envelope.id)) return;
     this.#seen.add(envelope.id);
     if (this.#seen.size > MAX_SEEN) for (const oldest of this.#seen.keys()) if (this.#seen.delete(oldest)) break;
-    this.#tell(envelope.id.slice(0, MARK_LENGTH), envelope);
+    this.#dispatch(envelope.id.slice(0, MARK_LENGTH), envelope);
   }
 
   /** Takes in the replies to a request, which may have come by signal before. */
-  hear(workflowId: string, replies: readonly Envelope[]): void {
-    for (const envelope of replies) this.#tell(markOf(workflowId), envelope);
+  receiveReplies(workflowId: string, replies: readonly Envelope[]): void {
+    for (const envelope of replies) this.#dispatch(markOf(workflowId), envelope);
   }
 
-  #tell(mark: string, envelope: Envelope): void {
+  #dispatch(mark: string, envelope: Envelope): void {
     for (const listener of this.#listeners.get(mark) ?? []) listener(envelope);
   }
 }
@@ -56,7 +56,7 @@ export function inbox(): Inbox {
   if (opened) return opened;
   const created = new Inbox();
   wf.setHandler(replySignal, (envelope) => created.receive(envelope), {
-    description: 'What a primitive of Synod has to say to this workflow: one envelope.',
+    description: 'An envelope that a primitive of Synod sends to this workflow.',
   });
   opened = created;
   return created;

@@ -6,7 +6,7 @@ export { decide, type DecisionOutcome, type ProposalOptions } from './decide.ts'
 export { LockDenied, LockLost } from './errors.ts';
 export { withLock, withPermit, type Lock, type LockOptions, type Permit, type PermitOptions } from './lock.ts';
 export type { Opened } from './opening.ts';
-export type { SpeakerOptions } from './speaker.ts';
+export type { SenderOptions } from './sender.ts';
 export { announceTask, type AnnouncedTask, type TaskOptions, type TaskOutcome } from './task.ts';
 export type { Json } from '../envelope/fields.ts';
 export type { RefusalCode } from '../envelope/refusal.ts';

@@ -5,17 +5,17 @@ import { lockMessages, MAX_LOCK_RETRIES, serves, type LockType } from '../envelo
 import { refusal } from '../envelope/refusal.ts';
 import { shardOf } from '../envelope/shards.ts';
 import type { Target } from '../envelope/address.ts';
-import { Claim } from './claim.ts';
+import { Claim, patched } from './claim.ts';
 import { LockDenied, LockLost, refused } from './errors.ts';
 import { checkedRoom, compose, request, send } from './send.ts';
-import { speakerOf, type Speaker, type SpeakerOptions } from './speaker.ts';
+import { senderOf, type Sender, type SenderOptions } from './sender.ts';
 
 /** An answer that is so late, in milliseconds, is asked for again. */
 const LATE_MS = 5_000;
 const MAX_PAUSE_MS = 3_600_000;
 
 /** Options of {@link withPermit}, and of {@link withLock} beside the type. Durations in seconds. */
-export interface PermitOptions extends SpeakerOptions {
+export interface PermitOptions extends SenderOptions {
   readonly room: string;
   /**
    * How long it is held without renewing, at most 300; default 60. It is renewed beside the body, four times a lease: a workflow
@@ -78,24 +78,28 @@ export async function withLock<const Resource extends string, Result>(
   options: LockOptions,
   body: (lock: Lock<Resource>) => Promise<Result>,
 ): Promise<Result> {
-  const speaker = speakerOf(options);
-  const message = requestOf(speaker, resources, options);
+  const sender = senderOf(options);
+  const message = requestOf(sender, resources, options);
   const target = targetOf(checkedRoom(options.room), message.resources, options.shards ?? 1);
   const claims = enclosing.getStore() ?? [];
   const own = claims.find((claim) => covers(claim, target, message));
   if (own) return await body(given(own, resources));
-  const claim = await acquire(speaker, target, resources, options);
+  const claim = await acquire(sender, target, resources, options);
   // Made here, so that what cancels the caller cancels the body.
   const scope = new wf.CancellationScope();
+  const release = async (answered: boolean) =>
+    await wf.CancellationScope.nonCancellable(async () => await claim.release({ answered }));
+  let result: Result;
   try {
     await wf.CancellationScope.nonCancellable(async () => claim.hold(() => scope.cancel()));
-    const result = await enclosing.run([...claims, claim], () => scope.run(() => body(given(claim, resources))));
-    if (claim.lost === undefined) return result;
+    result = await enclosing.run([...claims, claim], () => scope.run(() => body(given(claim, resources))));
   } catch (error) {
+    await release(false);
     if (claim.lost === undefined || !wf.isCancellation(error)) throw error;
-  } finally {
-    await wf.CancellationScope.nonCancellable(() => claim.release());
+    throw new LockLost(message.resources, claim.lost);
   }
+  await release(true);
+  if (claim.lost === undefined) return result;
   throw new LockLost(message.resources, claim.lost);
 }
 
@@ -121,8 +125,8 @@ export async function withPermit<Result>(
   );
 }
 
-function requestOf(speaker: Speaker, resources: readonly string[], options: LockOptions): Claim['message'] {
-  return compose(lockMessages['lock.request'], speaker, {
+function requestOf(sender: Sender, resources: readonly string[], options: LockOptions): Claim['message'] {
+  return compose(lockMessages['lock.request'], sender, {
     type: 'lock.request',
     resources,
     lock_type: options.type,
@@ -168,18 +172,19 @@ function given<Resource extends string>(claim: Claim, resources: readonly Resour
 
 /** Asks until it is granted, or denied for good. */
 async function acquire(
-  speaker: Speaker,
+  sender: Sender,
   target: Target,
   resources: readonly string[],
   options: LockOptions,
 ): Promise<Claim> {
   for (;;) {
-    const claim = await answered(new Claim(speaker, target, requestOf(speaker, resources, options)));
-    const { grant, denial, refusal: why } = claim;
-    if (grant && claim.lost === undefined) return claim;
-    claim.close();
+    const claim = await answered(new Claim(sender, target, requestOf(sender, resources, options)));
+    const { denial, refusal: why } = claim;
+    if (claim.held) return claim;
+    if (claim.left && patched()) await claim.cancel();
+    else claim.close();
     if (why) throw refused(why);
-    // Granted and lost before it was heard of: asked for anew.
+    // Granted, and lost before it was received: asked for anew.
     if (!denial) continue;
     const final = denial.reason !== 'timeout' || denial.retry >= MAX_LOCK_RETRIES || denial.released.length > 0;
     if (final) throw new LockDenied(claim.message.resources, denial);
@@ -189,13 +194,13 @@ async function acquire(
 
 /** Makes a request and waits for its answer; takes it back where the wait is cancelled. */
 async function answered(claim: Claim): Promise<Claim> {
-  const { speaker, target, message } = claim;
+  const { sender, target, message } = claim;
   const summary = `waits for a lock on ${message.resources.join(', ')}`.slice(0, 200);
   try {
-    await send(speaker, target, message);
+    await send(sender, target, message);
     for (let pause = message.wait_seconds * 1000 + LATE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
       if (await wf.condition(() => claim.answered, pause, { summary })) return claim;
-      await request(speaker, target, message);
+      await request(sender, target, message);
     }
   } catch (error) {
     await wf.CancellationScope.nonCancellable(() => claim.cancel());

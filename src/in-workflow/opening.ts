@@ -4,7 +4,7 @@ import type { Base, Envelope } from '../envelope/envelope.ts';
 import { refusalIn, refused } from './errors.ts';
 import { inbox } from './inbox.ts';
 import { request } from './send.ts';
-import type { Speaker } from './speaker.ts';
+import type { Sender } from './sender.ts';
 
 /** After so long without the outcome its primitive is asked, in case the signal was lost; then after twice as long, and so on. */
 const FIRST_PAUSE_MS = 60_000;
@@ -24,7 +24,7 @@ export interface Opened<Outcome> {
  * @throws ApplicationFailure with the code of the refusal, such as `idempotency_conflict`.
  */
 export async function open<Outcome extends object>(
-  speaker: Speaker,
+  sender: Sender,
   target: Target,
   messages: readonly [Base, ...Base[]],
   read: (envelope: Envelope) => Outcome | undefined,
@@ -36,7 +36,7 @@ export async function open<Outcome extends object>(
     if (outcome) stop();
   });
   const ask = async (message: Base): Promise<void> => {
-    const [first] = await request(speaker, target, message);
+    const [first] = await request(sender, target, message);
     const refusal = refusalIn(first);
     // What was opened before, in parts, may have come to its end.
     if (refusal && (message === opening || !outcome)) throw refused(refusal);

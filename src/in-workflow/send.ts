@@ -8,7 +8,7 @@ import { refusal, SynodError } from '../envelope/refusal.ts';
 import { known, type Keys } from '../envelope/options.ts';
 import { refused } from './errors.ts';
 import { inbox } from './inbox.ts';
-import type { Speaker } from './speaker.ts';
+import type { Sender } from './sender.ts';
 
 const RETRY = { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' } as const;
 
@@ -18,7 +18,7 @@ const RETRY = { initialInterval: '1 second', backoffCoefficient: 2, maximumInter
  */
 export function compose<M extends Base>(
   schema: z.ZodType<M>,
-  { from, replyTo }: Speaker,
+  { from, replyTo }: Sender,
   fields: { readonly type: string; readonly [field: string]: unknown },
 ): M {
   const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
@@ -58,12 +58,12 @@ export function lingering(seconds: number | undefined): Target['config'] {
  * Says something to a primitive that runs, by a signal: the answers come to the inbox. Where no signal reaches it, because it
  * does not run yet or has ended, the activity finds out which.
  */
-export async function send(speaker: Speaker, target: Target, message: Base): Promise<void> {
+export async function send(sender: Sender, target: Target, message: Base): Promise<void> {
   try {
     await wf.getExternalWorkflowHandle(target.workflowId).signal('envelope', message);
   } catch (error) {
     if (wf.isCancellation(error)) throw error;
-    await request(speaker, target, message);
+    await request(sender, target, message);
   }
 }
 
@@ -72,9 +72,9 @@ export async function send(speaker: Speaker, target: Target, message: Base): Pro
  * what it could start as a child lies open, until its first signal comes, to be spoiled by another's message.
  * @returns the replies; the inbox gets them as well.
  */
-export async function request(speaker: Speaker, target: Target, message: Base): Promise<Envelope[]> {
+export async function request(sender: Sender, target: Target, message: Base): Promise<Envelope[]> {
   const activities = wf.proxyActivities<SynodActivities>({
-    taskQueue: speaker.taskQueue,
+    taskQueue: sender.taskQueue,
     startToCloseTimeout: '30 seconds',
     retry: RETRY,
   });
@@ -83,7 +83,7 @@ export async function request(speaker: Speaker, target: Target, message: Base): 
       { target, message },
     ]),
   );
-  inbox().hear(target.workflowId, replies);
+  inbox().receiveReplies(target.workflowId, replies);
   return replies;
 }
 

@@ -6,7 +6,7 @@ import { json } from '../envelope/fields.ts';
 import { taskMessages } from '../envelope/task.ts';
 import { open, type Opened } from './opening.ts';
 import { checkedRoom, checkKeys, compose, lingering } from './send.ts';
-import { speakerOf, type SpeakerOptions } from './speaker.ts';
+import { senderOf, type SenderOptions } from './sender.ts';
 
 const about = { task_id: z.string(), attempt: z.number().optional(), holder: z.string().optional() };
 const taskOutcome = z.discriminatedUnion('type', [
@@ -48,13 +48,13 @@ export interface AnnouncedTask extends Opened<TaskOutcome> {
 export async function announceTask(
   room: string,
   task: TaskOptions,
-  options: SpeakerOptions = {},
+  options: SenderOptions = {},
 ): Promise<AnnouncedTask> {
-  const speaker = speakerOf(options);
+  const sender = senderOf(options);
   checkKeys('task', task, TASK_KEYS);
   const { lingerSeconds, idempotencyKey = `announce-${sha256Hex(String(task.taskId))}` } = task;
-  const message = compose(taskMessages['task.announce'], speaker, announcementOf({ ...task, idempotencyKey }));
+  const message = compose(taskMessages['task.announce'], sender, announcementOf({ ...task, idempotencyKey }));
   const target = taskTarget(checkedRoom(room), message.task_id, lingering(lingerSeconds));
-  const opened = await open(speaker, target, [message], (envelope) => taskOutcome.safeParse(envelope).data);
+  const opened = await open(sender, target, [message], (envelope) => taskOutcome.safeParse(envelope).data);
   return { taskId: message.task_id, ...opened };
 }

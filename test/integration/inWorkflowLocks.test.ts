@@ -4,67 +4,35 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shardOf } from '../../src/envelope/shards.ts';
 import type { LockOptions } from '../../src/in-workflow/index.ts';
 import { usersBundle } from '../support/bundle.ts';
+import { LockUsers, options } from '../support/lockUsers.ts';
 import { startTimeSkipping } from '../support/timeSkipping.ts';
-import { failing, say, Wire, type Envelope } from '../support/wire.ts';
-import type { crowd, denied, greedy, holder, nested, renewing, thrower, unanswered } from '../users/workflows.ts';
+import { failing, say } from '../support/wire.ts';
+import type { crowd, denied, greedy, nested, renewing, thrower, unanswered } from '../users/workflows.ts';
 
 // Time passes only in `env.sleep`: where a result is awaited with nothing else under way, this server skips to the end of all
 // workflows, the lock manager's too.
 let env: TestWorkflowEnvironment;
 let client: Client;
+let users: LockUsers;
 let stop: () => Promise<void>;
 
 beforeAll(async () => {
   ({ env, stop } = await startTimeSkipping(usersBundle));
   client = new Client({ connection: env.connection });
+  users = new LockUsers(client);
 });
 afterAll(() => stop());
-
-function managerOf(room: string, config: object = {}): Wire {
-  return new Wire(client, 'lockManager', `synod:${room}:locks`, room, { config: { ...config } });
-}
-
-function options(room: string, more: Partial<LockOptions> = {}): LockOptions {
-  return { room, type: 'exclusive', ...more };
-}
-
-async function hold(room: string, id: string, forMs: number, more: Partial<LockOptions> = {}) {
-  return await client.workflow.start<typeof holder>('holder', {
-    workflowId: `${room} ${id}`,
-    taskQueue: 'synod',
-    args: ['report', options(room, more), forMs],
-  });
-}
-
-/** Whether another gets the lock at once; it gives it back. */
-async function isFree(room: string): Promise<boolean> {
-  const [reply] = await managerOf(room).ask(
-    say('lock.request', 'probe', { resources: ['report'], lock_type: 'exclusive', wait_seconds: 0 }),
-  );
-  if (reply?.type === 'lock.granted')
-    await managerOf(room).ask(say('lock.release', 'probe', { lock_id: reply['lock_id'] }));
-  return reply?.type === 'lock.granted';
-}
-
-async function grantsOf(room: string, count: number): Promise<Envelope[]> {
-  const grants = async () =>
-    (
-      await managerOf(room)
-        .log()
-        .catch(() => [])
-    )
-      .map(({ envelope }) => envelope)
-      .filter(({ type }) => type === 'lock.granted');
-  await expect.poll(async () => (await grants()).length).toBeGreaterThanOrEqual(count);
-  return await grants();
-}
 
 type Handle = WorkflowHandleWithFirstExecutionRunId;
 
 describe('withLock', () => {
   it('excludes another workflow, and gives each a higher token', async () => {
-    const handles = [await hold('two', 'a', 5_000), await hold('two', 'b', 3_000), await hold('two', 'c', 1_000)];
-    await grantsOf('two', 1);
+    const handles = [
+      await users.hold('two', 'a', 5_000),
+      await users.hold('two', 'b', 3_000),
+      await users.hold('two', 'c', 1_000),
+    ];
+    await users.grantsOf('two', 1);
     await env.sleep('20 s');
     const seen = (await Promise.all(handles.map((handle) => handle.result()))).sort((a, b) => a.from - b.from);
     for (const [i, { token, from }] of seen.entries()) {
@@ -73,22 +41,22 @@ describe('withLock', () => {
       expect(token).toBeGreaterThan(before.token);
       expect(from).toBeGreaterThanOrEqual(before.to);
     }
-    expect(await isFree('two')).toBe(true);
+    expect(await users.isFree('two')).toBe(true);
   });
 
   it('keeps it past its lease for as long as the body runs', async () => {
-    const handle = await hold('long', 'a', 600_000, { leaseSeconds: 30 });
-    await grantsOf('long', 1);
+    const handle = await users.hold('long', 'a', 600_000, { leaseSeconds: 30 });
+    await users.grantsOf('long', 1);
     await env.sleep('290 s');
-    expect(await isFree('long')).toBe(false);
+    expect(await users.isFree('long')).toBe(false);
     await env.sleep('320 s');
     const seen = await handle.result();
     expect(seen.to - seen.from).toBeGreaterThanOrEqual(600_000);
     const { events } = await handle.fetchHistory();
     const told = events?.filter(({ workflowExecutionSignaledEventAttributes: signal }) => signal).length ?? 0;
     console.info(`integration: a lock renewed ${told - 1} times: ${events?.length} events of its holder's history`);
-    expect(await isFree('long')).toBe(true);
-    expect(await grantsOf('long', 1)).toMatchObject([{ lock_id: seen.lockId }, { to: 'probe' }]);
+    expect(await users.isFree('long')).toBe(true);
+    expect(await users.grantsOf('long', 1)).toMatchObject([{ lock_id: seen.lockId }, { to: 'probe' }]);
   });
 
   it('releases it when the body throws', async () => {
@@ -98,28 +66,28 @@ describe('withLock', () => {
       args: ['report', options('thrown')],
     });
     expect((await failing(thrown)).type).toBe('thrown');
-    expect(await isFree('thrown')).toBe(true);
+    expect(await users.isFree('thrown')).toBe(true);
   });
 
   it('releases it when the workflow is cancelled', async () => {
-    const handle = await hold('cancelled', 'a', 0);
-    await grantsOf('cancelled', 1);
+    const handle = await users.hold('cancelled', 'a', 0);
+    await users.grantsOf('cancelled', 1);
     await handle.cancel();
     await failing(handle.result());
-    expect(await isFree('cancelled')).toBe(true);
+    expect(await users.isFree('cancelled')).toBe(true);
   });
 
   it('takes the request back when the wait is cancelled', async () => {
-    const first: Handle = await hold('left', 'a', 0);
-    await grantsOf('left', 1);
-    const second: Handle = await hold('left', 'b', 0, { waitSeconds: 600 });
-    await managerOf('left').until(({ type }) => type === 'lock.queued');
+    const first: Handle = await users.hold('left', 'a', 0);
+    await users.grantsOf('left', 1);
+    const second: Handle = await users.hold('left', 'b', 0, { waitSeconds: 600 });
+    await users.managerOf('left').until(({ type }) => type === 'lock.queued');
     await second.cancel();
     await failing(second.result());
-    await managerOf('left').until(({ type }) => type === 'lock.cancelled');
+    await users.managerOf('left').until(({ type }) => type === 'lock.cancelled');
     await first.signal('go');
     await first.result();
-    expect(await isFree('left')).toBe(true);
+    expect(await users.isFree('left')).toBe(true);
   });
 
   it('releases it before the workflow continues as new', async () => {
@@ -128,17 +96,17 @@ describe('withLock', () => {
       taskQueue: 'synod',
       args: ['report', options('renewed'), 3],
     });
-    const grants = await grantsOf('renewed', 3);
+    const grants = await users.grantsOf('renewed', 3);
     expect(new Set(grants.map((grant) => grant['lock_id'])).size).toBe(3);
     expect(grants.at(-1)?.['lock_id']).toBe(lockId);
-    expect(await isFree('renewed')).toBe(true);
+    expect(await users.isFree('renewed')).toBe(true);
   });
 
   it('of a terminated workflow costs the next one its lease, no more', async () => {
-    const first = await hold('killed', 'a', 0, { leaseSeconds: 60 });
-    const [grant] = await grantsOf('killed', 1);
+    const first = await users.hold('killed', 'a', 0, { leaseSeconds: 60 });
+    const [grant] = await users.grantsOf('killed', 1);
     await first.terminate();
-    const second = await hold('killed', 'b', 1_000, { waitSeconds: 600 });
+    const second = await users.hold('killed', 'b', 1_000, { waitSeconds: 600 });
     await env.sleep('90 s');
     const seen = await second.result();
     // Then the rollback had its turn.
@@ -148,11 +116,11 @@ describe('withLock', () => {
   });
 
   it('cancels the body when the lock is lost, and says so', async () => {
-    const handle = await hold('lost', 'a', 0);
-    const [grant] = await grantsOf('lost', 1);
-    await managerOf('lost').ask(
-      say('lock.force_release', 'operator:jo', { lock_id: grant?.['lock_id'], reason: 'needed' }),
-    );
+    const handle = await users.hold('lost', 'a', 0);
+    const [grant] = await users.grantsOf('lost', 1);
+    await users
+      .managerOf('lost')
+      .ask(say('lock.force_release', 'operator:jo', { lock_id: grant?.['lock_id'], reason: 'needed' }));
     const failure = await failing(handle.result());
     expect(failure.type).toBe('LockLost');
     expect(failure.message).toContain('report');
@@ -168,15 +136,15 @@ describe('withLock', () => {
     expect(seen['innerA']).toBe(seen['a']);
     expect(seen['more']).not.toBe(seen['outer']);
     // One release for each lock, and the outer one not before its end.
-    const released = (await managerOf('nested').log())
+    const released = (await users.managerOf('nested').log())
       .map(({ envelope }) => envelope)
       .filter(({ type }) => type === 'lock.released');
     expect(released.map((envelope) => envelope['lock_id'])).toEqual([seen['more'], seen['outer']]);
   });
 
   it('asks three times, and then the room knows; a try asks once', async () => {
-    const handle = await hold('busy', 'a', 0);
-    await grantsOf('busy', 1);
+    const handle = await users.hold('busy', 'a', 0);
+    await users.grantsOf('busy', 1);
     const ask = (id: string, more: Partial<LockOptions>) =>
       client.workflow.execute<typeof denied>('denied', {
         workflowId: id,
@@ -185,12 +153,12 @@ describe('withLock', () => {
       });
     expect(await ask('tries', { waitSeconds: 0 })).toMatchObject({ reason: 'busy' });
     const waits = ask('waits', { waitSeconds: 10 });
-    await managerOf('busy').until(({ type }) => type === 'lock.queued');
+    await users.managerOf('busy').until(({ type }) => type === 'lock.queued');
     await env.sleep('40 s');
     const { reason, ms } = await waits;
     expect(reason).toBe('timeout');
     expect(ms).toBeGreaterThanOrEqual(30_000);
-    const log = (await managerOf('busy').log()).map(({ envelope }) => envelope);
+    const log = (await users.managerOf('busy').log()).map(({ envelope }) => envelope);
     expect(log.filter(({ type, to }) => type === 'lock.denied' && to === 'waits')).toHaveLength(3);
     expect(log).toContainEqual(expect.objectContaining({ type: 'lock.escalated', agent: 'waits' }));
     await handle.signal('go');
@@ -198,8 +166,8 @@ describe('withLock', () => {
   });
 
   it('is lost where more is waited for in vain inside it, also to a body that goes on', async () => {
-    const handle = await hold('greedy', 'a', 0);
-    await grantsOf('greedy', 1);
+    const handle = await users.hold('greedy', 'a', 0);
+    await users.grantsOf('greedy', 1);
     for (const [goesOn, type] of [
       [false, 'LockDenied'],
       [true, 'LockLost'],
@@ -210,16 +178,16 @@ describe('withLock', () => {
         args: ['own', 'report', options('greedy', { waitSeconds: 2, agent: type }), goesOn],
       });
       const failure = failing(stuck);
-      await managerOf('greedy').until((said) => said.type === 'lock.queued' && said.to === type);
+      await users.managerOf('greedy').until((said) => said.type === 'lock.queued' && said.to === type);
       await env.sleep('5 s');
       expect((await failure).type).toBe(type);
     }
     await handle.signal('go');
     await handle.result();
     // Each once, and never again.
-    const log = (await managerOf('greedy').log()).map(({ envelope }) => envelope);
+    const log = (await users.managerOf('greedy').log()).map(({ envelope }) => envelope);
     expect(log.filter(({ type }) => type === 'lock.denied')).toHaveLength(2);
-    expect(await managerOf('greedy').view()).toMatchObject({ held: 0, waiting: 0 });
+    expect(await users.managerOf('greedy').view()).toMatchObject({ held: 0, waiting: 0 });
   });
 
   it('is refused a bad field, by its name', async () => {
@@ -235,7 +203,7 @@ describe('withLock', () => {
 
   it('asks the shard that its resources share, and is refused where they share none', async () => {
     const shards = 3;
-    const { lockId } = await (await hold('spread', 'a', 1, { shards })).result();
+    const { lockId } = await (await users.hold('spread', 'a', 1, { shards })).result();
     expect(lockId).toBe(`l-${shardOf('report', shards)}-1`);
     expect(shardOf('a', shards)).not.toBe(shardOf('b', shards));
     const apart = client.workflow.execute<typeof nested>('nested', {
@@ -254,18 +222,19 @@ describe('withLock', () => {
       taskQueue: 'synod',
       args: ['report', options('unanswered')],
     });
-    await grantsOf('unanswered', 1);
-    await env.sleep('20 s');
+    await users.grantsOf('unanswered', 1);
+    // It asks again after 15 s, and waits for the answer to its release for 5 s.
+    await env.sleep('30 s');
     expect(await handle.result()).toBeGreaterThan(0);
-    expect(await isFree('unanswered')).toBe(true);
+    expect(await users.isFree('unanswered')).toBe(true);
   });
 });
 
 describe('withPermit', () => {
   it('lets in as many as there are permits', async () => {
-    await managerOf('crowd', { permits: { api: 2 } }).ask(
-      say('lock.request', 'probe', { resources: ['x'], lock_type: 'read' }),
-    );
+    await users
+      .managerOf('crowd', { permits: { api: 2 } })
+      .ask(say('lock.request', 'probe', { resources: ['x'], lock_type: 'read' }));
     const most = await client.workflow.execute<typeof crowd>('crowd', {
       workflowId: 'crowd',
       taskQueue: 'synod',

@@ -1,4 +1,5 @@
 import * as wf from '@temporalio/workflow';
+import { inbox } from '../../src/in-workflow/inbox.ts';
 import { LockDenied, withLock, withPermit, type LockOptions, type PermitOptions } from '../../src/in-workflow/index.ts';
 
 export const go = wf.defineSignal('go');
@@ -46,6 +47,72 @@ export async function nested(options: LockOptions): Promise<Record<string, strin
     const more = await withLock(['c'], options, async (lock) => lock.lockId);
     await wf.sleep(1);
     return { outer: outer.lockId, inner: inner.lockId, more, a: outer.tokens.a, innerA: inner.tokens.a };
+  });
+}
+
+/** Two branches that share one lock: the first ends, and a time later the second; what each has got. */
+export async function sharing(resource: string, options: LockOptions, ms: number): Promise<string[]> {
+  let both = 0;
+  const branch = async (forMs: number) =>
+    await withLock([resource], options, async ({ lockId }) => {
+      both += 1;
+      await wf.condition(() => both === 2);
+      await wf.sleep(forMs);
+      return lockId;
+    });
+  return await Promise.all([branch(1), branch(ms)]);
+}
+
+/** Holds many locks, one each, and waits in vain for one more; how many of them it has lost a moment after the denial. */
+export async function many(count: number, other: string, options: LockOptions): Promise<number> {
+  const scope = new wf.CancellationScope();
+  let [held, lost] = [0, 0];
+  const branch = async (i: number) =>
+    await withLock([`many-${i}`], options, async (lock) => {
+      held += 1;
+      await wf.condition(() => lock.lost, '1 hour').catch(() => undefined);
+      if (lock.lost) lost += 1;
+    });
+  const all = scope.run(() =>
+    Promise.all(Array.from({ length: count }, async (_, i) => await branch(i).catch(() => undefined))),
+  );
+  await wf.condition(() => held === count);
+  const error: unknown = await withLock([other], { ...options, waitSeconds: 1 }, async () => undefined).catch(
+    (e: unknown) => e,
+  );
+  await wf.sleep(1_000);
+  const soon = lost;
+  scope.cancel();
+  await all.catch(() => undefined);
+  if (!(error instanceof LockDenied)) throw wf.ApplicationFailure.nonRetryable(`not denied: ${String(error)}`);
+  return soon;
+}
+
+/**
+ * Takes a lock, and keeps back envelopes of some types until it is told to go on: of these it receives the `first` then. The body
+ * returns at once, or waits for that where `first` is 0; refusals come a second later from then on.
+ * @returns the lock's token.
+ */
+export async function late(
+  resource: string,
+  options: LockOptions,
+  { types, first }: { readonly types: readonly string[]; readonly first: number },
+): Promise<number> {
+  const box = inbox();
+  const kept: unknown[] = [];
+  let told = false;
+  wf.setHandler(wf.defineSignal<[{ type: string }]>('synod.reply'), async (envelope) => {
+    if (told && envelope.type === 'error') await wf.sleep(1_000);
+    if (!told && types.includes(envelope.type)) kept.push(envelope);
+    else box.receive(envelope);
+  });
+  wf.setHandler(go, () => {
+    told = true;
+    for (const envelope of kept.slice(0, first)) box.receive(envelope);
+  });
+  return await withLock([resource], options, async ({ tokens }) => {
+    if (first === 0) await wf.condition(() => told);
+    return tokens[resource] ?? 0;
   });
 }
 

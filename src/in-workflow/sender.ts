@@ -7,9 +7,9 @@ import { refusal } from '../envelope/refusal.ts';
 import { refused } from './errors.ts';
 
 /** Options of every helper. */
-export interface SpeakerOptions {
+export interface SenderOptions {
   /**
-   * The agent that this workflow speaks as. Default: its workflow id where that is an agent id, else `wf-` and a hash of
+   * The agent in whose name this workflow sends. Default: its workflow id where that is an agent id, else `wf-` and a hash of
    * it: the same for all its runs. Of one agent a lock is asked for once; branches that exclude each other need two.
    */
   readonly agent?: string;
@@ -17,8 +17,8 @@ export interface SpeakerOptions {
   readonly taskQueue?: string;
 }
 
-/** Who speaks, and where answers go. */
-export interface Speaker {
+/** The agent that sends, and where its answers go. */
+export interface Sender {
   readonly from: string;
   /** This workflow. */
   readonly replyTo: string;
@@ -26,7 +26,7 @@ export interface Speaker {
 }
 
 /** @throws ApplicationFailure `invalid_envelope` where nothing can be answered to this workflow, or as this agent. */
-export function speakerOf({ agent, taskQueue = DEFAULT_TASK_QUEUE }: SpeakerOptions): Speaker {
+export function senderOf({ agent, taskQueue = DEFAULT_TASK_QUEUE }: SenderOptions): Sender {
   const { workflowId } = wf.workflowInfo();
   if (isSynodId(workflowId))
     throw refused(refusal('invalid_envelope', `reply_to must be a workflow id outside synod:, not ${workflowId}`));
