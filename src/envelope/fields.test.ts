@@ -87,6 +87,15 @@ describe('durations', () => {
     expect(seconds().parse(value)).toBe(rounded);
   });
 
+  it.each([100 / 3, 0.1 + 0.2, 1e-9, 2.0001, 29.9999999, 86_400 / 7, 1 / 3])(
+    'of %d s are rounded once: read again they are the same',
+    (value) => {
+      const parsed = seconds().parse(value);
+      expect(seconds().parse(parsed)).toBe(parsed);
+      expect(seconds().parse(toMilliseconds(parsed) / 1000)).toBe(parsed);
+    },
+  );
+
   it('may be 0 where that is allowed, and no less', () => {
     expect(seconds({ zero: true }).parse(0)).toBe(0);
     expect(seconds({ zero: true }).safeParse(-0.001).success).toBe(false);

@@ -168,6 +168,9 @@ describe('a roster in parts', () => {
 
   it('with a quorum that the whole does not reach is refused at the last part, and can be put right', () => {
     const drive = opened({ ...first, fallback: 'proceed', quorum: 4 });
+    expect(
+      opened({ ...first, fallback: 'proceed', quorum: 4 }).answers('ann', 'roster', { roster: ['dan'], more: true }),
+    ).toEqual(['barrier.accepted']);
     const [error] = drive.say('ann', 'roster', { roster: ['dan'] });
     expect(error).toMatchObject({ code: 'invalid_envelope' });
     expect(error?.['reason']).toMatch(/^quorum /);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { MAX_ENVELOPE_BYTES, utf8Bytes } from '../../envelope/limits.ts';
 import type { LockMessage } from '../../envelope/lock.ts';
 import { shardOf } from '../../envelope/shards.ts';
 import { LockDrive } from './lock.fixture.ts';
@@ -25,6 +26,7 @@ describe('shards', () => {
     ['synod:lab:locks', ['report'], /^resources are in shard 3 of 4: ask synod:lab:locks:3$/],
     ['synod:lab:locks:1', ['report'], /^resources are in shard 3 of 4: ask synod:lab:locks:3$/],
     ['synod:lab:locks:3', ['a', 'report'], /^resources must share a shard: "a" is in shard 2 and "report" in 3 of 4/],
+    ['synod:lab:locks:4', ['report'], /^config\.shards is 4/],
     ['synod:lab:locks:7', ['report'], /^config\.shards is 4/],
   ])('%s refuses %j, with a reason', (workflowId, resources, reason) => {
     const [error] = new LockDrive(config, workflowId).say('ann', 'request', { resources, lock_type: 'read' });
@@ -213,3 +215,29 @@ describe('a restored state', () => {
 function asText(entry: readonly unknown[]): string {
   return JSON.stringify(entry);
 }
+
+describe('a grant after a wait', () => {
+  // Control characters take six bytes of JSON each.
+  const key = '\u0001'.repeat(128);
+  /** 64 names of so many bytes, all waiting behind the first. */
+  const names = (bytes: number) => Array.from({ length: 64 }, (_, i) => `${i + 10}-${'é'.repeat(bytes >> 1)}`);
+
+  it.each([190, 200, 204, 206, 208, 210, 212, 214])(
+    'has its tokens, of names of %d bytes, or is refused at once',
+    (bytes) => {
+      const locks = new LockDrive();
+      const resources = names(bytes);
+      locks.say('bob', 'request', { resources: resources.slice(0, 1), lock_type: 'exclusive' });
+      const identity = { id: key, idempotency_key: key.replace('\u0001', 'k') };
+      const [answer] = locks.say('ann'.padEnd(128, 'n'), 'request', { resources, lock_type: 'exclusive', ...identity });
+      expect(answer).toMatchObject(bytes < 200 ? { type: 'lock.queued' } : { code: 'over_limit' });
+      locks.emitted();
+      locks.release('bob', 'l-1');
+      for (const granted of locks.events().filter(({ type }) => type === 'lock.granted')) {
+        expect(granted).not.toHaveProperty('omitted');
+        expect(Object.keys(granted['tokens'] ?? {})).toHaveLength(64);
+        expect(utf8Bytes(JSON.stringify(granted))).toBeLessThanOrEqual(MAX_ENVELOPE_BYTES);
+      }
+    },
+  );
+});

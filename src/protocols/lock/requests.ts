@@ -11,8 +11,9 @@ import { noLocks, type Lock, type LockState } from './state.ts';
 
 export type LockRequest = Extract<LockMessage, { type: 'lock.request' }>;
 
-/** A grant has room for this much beside its tokens. */
-const GRANT_BYTES = 1024;
+/** A grant has room for this much beside its tokens, the agent, and the id and key of its request; in revision 1 beside its tokens. */
+const GRANT_BYTES = 512;
+const GRANT_BYTES_1 = 1024;
 /** Who is in the way is named so far. */
 const MAX_BLOCKERS = 3;
 
@@ -112,7 +113,7 @@ function conflicts(waiting: Lock['kind'], wanted: Lock['kind']): boolean {
   return !share(waiting, wanted) || wanted === 'permit';
 }
 
-function faultOf(message: LockRequest, { config }: Context): Refusal | undefined {
+function faultOf(message: LockRequest, { config, revision }: Context): Refusal | undefined {
   const { resources, lock_type: kind } = message;
   const without = kind === 'permit' ? resources.find((each) => permitsOf(config, each) === undefined) : undefined;
   if (without !== undefined)
@@ -121,7 +122,9 @@ function faultOf(message: LockRequest, { config }: Context): Refusal | undefined
       `resources holds "${without}", which has no permits in config.permits: an operator sets them by config.set`,
     );
   const tokens = utf8Bytes(JSON.stringify(tokensOf(resources, Number.MAX_SAFE_INTEGER)));
-  return tokens + GRANT_BYTES > MAX_ENVELOPE_BYTES
+  const rest =
+    revision < 2 ? GRANT_BYTES_1 : GRANT_BYTES + utf8Bytes(JSON.stringify([message.from, message.id, keyOf(message)]));
+  return tokens + rest > MAX_ENVELOPE_BYTES
     ? refusal('over_limit', `resources are too long: a grant of them would pass ${MAX_ENVELOPE_BYTES} bytes`)
     : undefined;
 }

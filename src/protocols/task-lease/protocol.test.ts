@@ -75,6 +75,15 @@ describe('task.claim', () => {
   });
 });
 
+it('remembers how its first thousand attempts ended', () => {
+  const task = new TaskDrive();
+  for (let attempt = 1; attempt <= 1_100; attempt++) {
+    task.say('bob', 'claim');
+    task.say('bob', 'release', { attempt });
+  }
+  expect(task.host.snapshot().state).toMatchObject({ attempt: 1_101, ends: 'b'.repeat(1_000) });
+});
+
 describe('task.renew', () => {
   it.each([
     [-1, 'task.renewed 1'],
