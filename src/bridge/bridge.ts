@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { checked } from '../client/messages/compose.ts';
 import { SharedConnection } from '../client/connection/sharedConnection.ts';
 import { isolated } from '../client/isolated.ts';
-import { jittered, parting, pause } from '../client/timing/timing.ts';
+import { jittered, withGrace, pause } from '../client/timing/timing.ts';
 import { messageOf } from '../dev/log.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import type { BridgePlace } from '../envelope/bridge.ts';
@@ -28,7 +28,7 @@ const STOP_MS = 20_000;
  * @throws ChatError `refused` where the chat refuses the bridge: a wrong token, no right to write in the room.
  */
 export async function runBridge(options: BridgeOptions, stop: AbortSignal): Promise<void> {
-  await parting(stop, async () => await new Bridge(options, stop).run(), STOP_MS);
+  await withGrace(stop, async () => await new Bridge(options, stop).run(), STOP_MS);
 }
 
 class Bridge {

@@ -47,7 +47,7 @@ export function bridgeCommand(): Command {
         .choices(LOST_LEDGER)
         .default('mark'),
     )
-    .option('--people <file>', 'who may speak and act in the room from the chat, as JSON; without it nobody may')
+    .option('--people <file>', 'who may post and act in the room from the chat, as JSON; without it nobody may')
     .option('--task-queue <name>', 'task queue', DEFAULT_TASK_QUEUE)
     .addHelpText(
       'after',

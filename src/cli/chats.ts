@@ -69,7 +69,7 @@ export function withChatOptions(command: Command): Command {
  */
 export async function chatOf(options: ChatOptions, env: Environment = process.env): Promise<ChatAdapter> {
   const [adapter, ...others] = CHATS.flatMap((chat) => chat(options, env) ?? []);
-  // What comes of the others does not matter, but none may fail unheard.
+  // What comes of the others does not matter, but none may become an unhandled rejection.
   await Promise.allSettled(others.map(async (other) => await other));
   if (!adapter) {
     throw new Error(

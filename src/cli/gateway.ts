@@ -46,10 +46,10 @@ function tokenCommand(): Command {
   const file = ['--tokens <file>', HASHES, process.env['SYNOD_TOKENS'] ?? DEFAULT_FILE] as const;
   const add = new Command('add')
     .description('issue a token for one agent; it is printed once, and kept nowhere')
-    .requiredOption('--agent <id>', 'the agent that it speaks for')
+    .requiredOption('--agent <id>', 'the agent that it is for')
     .requiredOption('--room <name...>', 'rooms that it is for; * for all')
     .option('--operator', 'it may also act as operator:AGENT: force, resolve, cancel')
-    .option('--hub', 'it is for a process of several agents: it may speak for all of them')
+    .option('--hub', 'it is for a process of several agents: it may send as any of them')
     .option(
       '--rate <n>',
       `requests a second, averaged over ten; 0 for no limit (default: ${DEFAULT_RATE}, for a hub 0)`,

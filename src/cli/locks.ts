@@ -59,7 +59,7 @@ function releaseCommand(): Command {
     )
     .argument('<room>')
     .argument('<lock_id>')
-    .requiredOption('--reason <text>', 'why; the room is told it')
+    .requiredOption('--reason <text>', 'why; it is logged for the room')
     .option('--as <operator>', 'who does it', `${OPERATOR_PREFIX}cli`)
     .action(async (room: string, lockId: string, { reason, as }: { reason: string; as: string }) => {
       await withClient(async (client) => {

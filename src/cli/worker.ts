@@ -11,7 +11,7 @@ const DEFAULT_ADDRESS = '127.0.0.1:7233';
 /** gRPC's code. */
 const NOT_FOUND = 5;
 
-/** Warnings only: what the SDK tells beside is for those who look for it. */
+/** Warnings only: the SDK's other messages need `--verbose`. */
 export function quietRuntime(level: 'INFO' | 'WARN' = 'WARN'): void {
   Runtime.install({ logger: new DefaultLogger(level) });
 }

@@ -24,13 +24,13 @@ import { work } from './tasks/work.ts';
 export interface AgentOptions {
   /** Where Synod's workflows run; default `synod`. */
   readonly taskQueue?: string;
-  /** Told about each call that has to be repeated: a lost connection, a workflow that hands over. Such calls never fail. */
+  /** Called for each call that has to be repeated: a lost connection, a workflow that hands over. Such calls never fail. */
   readonly onRetry?: OnRetry;
 }
 
 /** Who an agent says that it is. */
 export interface Introduction {
-  /** What it is, in a word or two. */
+  /** What it is, such as `worker`. */
   readonly kind: string;
   /** What it is there for. */
   readonly purpose: string;
@@ -60,7 +60,7 @@ const LISTEN_KEYS: Keys<ListenOptions> = { after: true, onGap: true };
 const BOARD_KEYS: Keys<BoardQuery> = { kind: true, status: true };
 
 /**
- * One agent: it announces and does tasks, and speaks in rooms. All agents of a process that share a Temporal client
+ * One agent: it announces and does tasks, and posts in rooms. All agents of a process that share a Temporal client
  * share one `receive` and one `request` in flight a workflow.
  */
 export class Agent {
@@ -118,7 +118,7 @@ export class Agent {
   }
 
   /**
-   * Hears what a room's log says to this agent or to all, in order, each entry once, over lost connections.
+   * Calls back with each entry of a room's log that is for this agent or for all, in order, each once, over lost connections.
    * @returns a function that ends it.
    */
   listen(room: string, onEvent: (event: LogEvent) => void, options: ListenOptions = {}): () => void {
@@ -137,7 +137,7 @@ export class Agent {
   /**
    * Whether to leave a task to somebody else: another has named it in the room, claimed it or got it, in the last `withinSeconds`
    * by Temporal's time and since it was last announced. A hint for work that is no task here: two who ask at the same
-   * time are both told to go on. Where it matters, claim the task: of all who claim, one gets the ack.
+   * time both get `yield: false`. Where it matters, claim the task: of all who claim, one gets the ack.
    */
   async shouldYield(room: string, taskId: string, withinSeconds: number): Promise<YieldHint> {
     if (!(withinSeconds > 0)) throw new SynodError('invalid_envelope', 'withinSeconds must be a number of seconds > 0');

@@ -4,7 +4,7 @@ import { Client, Connection } from '@temporalio/client';
 import { disconnect } from './connect.ts';
 import { SharedConnection } from './connection/sharedConnection.ts';
 
-/** Something that stands for a hub, and a client whose agents work through it. */
+/** A stand-in for a hub, and a client whose agents work through it. */
 export interface StandIn {
   readonly client: Client;
   stop(): Promise<void>;

@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await hub.stop());
 
-it('keeps one request in flight a workflow, with all that was said in the same breath', async () => {
+it('keeps one request in flight a workflow, with all that was sent in one turn of the event loop', async () => {
   const agents = Array.from({ length: 8 }, (_, i) => new Agent(hub.client, `agent-${i}`));
   await Promise.all(
     agents.map(async (agent) => {

@@ -5,13 +5,13 @@ import { standInHub, type StandIn } from './hub.fixture.ts';
 import { HUB_PATHS } from './transport/hubTransport.ts';
 
 const AGENTS = 2_500;
-const said = (seq: number, to: string): LogEvent => ({
+const event = (seq: number, to: string): LogEvent => ({
   seq,
   envelope: { type: 'room.accepted', id: `r-${seq}`, from: 'synod', to, ts: '', seq },
 });
-const log = [said(1, 'a-0'), said(2, 'a-1200'), said(3, `a-${AGENTS - 1}`)];
+const log = [event(1, 'a-0'), event(2, 'a-1200'), event(3, `a-${AGENTS - 1}`)];
 
-/** Stands for a hub: refuses what the contract refuses, and tells each call what is for its agents. */
+/** Stands for a hub: refuses what the contract refuses, and returns to each call what is for its agents. */
 const refused: string[] = [];
 const waiting = new Set<string | undefined>();
 let standIn: StandIn;
@@ -38,15 +38,15 @@ afterAll(async () => await standIn.stop());
 
 it('reads for more agents of a process than one call may name, for each once', async () => {
   const connection = SharedConnection.of(standIn.client, 'synod');
-  const heard: string[] = [];
+  const received: string[] = [];
   const stops = Array.from({ length: AGENTS }, (_, i) => {
     const agent = `a-${i}`;
     return connection
       .readerOf('synod:lab:room')
-      .listen({ agent, onEvent: ({ seq }) => heard.push(`${agent} ${seq}`), onGap: () => undefined }, 0);
+      .listen({ agent, onEvent: ({ seq }) => received.push(`${agent} ${seq}`), onGap: () => undefined }, 0);
   });
   await expect.poll(() => waiting.size).toBe(3);
-  await expect.poll(() => heard.toSorted()).toEqual(['a-0 1', 'a-1200 2', `a-${AGENTS - 1} 3`]);
+  await expect.poll(() => received.toSorted()).toEqual(['a-0 1', 'a-1200 2', `a-${AGENTS - 1} 3`]);
   expect(refused).toEqual([]);
   for (const stop of stops) stop();
 });

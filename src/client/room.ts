@@ -23,7 +23,7 @@ import { ON_PROPOSAL_KEYS, Voter, type OnProposalOptions, type VoteHandler } fro
 /** A room as one agent sees it: `agent.room('lab')`. What several agents decide together is done here. */
 export class Room {
   readonly name: string;
-  /** The agent that speaks. */
+  /** The agent that sends. */
   readonly agent: string;
   readonly #connection: SharedConnection;
 
@@ -157,8 +157,8 @@ export class Room {
   }
 
   /**
-   * Hears the directives of a role's coordinators in order, each once, over lost connections; those of an epoch older than the
-   * highest that was heard are dropped.
+   * Calls back with the directives of a role's coordinators in order, each once, over lost connections; those of an epoch older
+   * than the highest that was received are dropped.
    * @returns a function that ends it.
    */
   onDirective(role: string, handler: (directive: Directive) => void, options: DirectiveOptions = {}): () => void {

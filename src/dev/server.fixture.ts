@@ -1,4 +1,4 @@
-// A process for server.test.ts: starts a server, tells its process id and waits to be killed.
+// A process for server.test.ts: starts a server, prints its process id and waits to be killed.
 import { startDevServer } from './server.ts';
 
 const server = await startDevServer();

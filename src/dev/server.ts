@@ -158,7 +158,7 @@ async function untilServing(server: OwnedChild, place: Place, timeoutMs: number)
 }
 
 async function serves({ ip, port, uiPort, namespace }: Place, server: OwnedChild, signal: AbortSignal): Promise<void> {
-  // gRPC backs off for seconds after a refused connection, so a plain socket tells first when to connect.
+  // gRPC backs off for seconds after a refused connection, so a plain socket finds out first when to connect.
   for (const each of uiPort === undefined ? [port] : [port, uiPort])
     while (!(await accepts(ip, each))) await wait(POLL_MS, undefined, { signal });
   const connection = Connection.lazy({ address: `${ip}:${port}`, channelArgs: RECONNECT });

@@ -50,7 +50,7 @@ async function answered(): Promise<void> {
 const sizes = () => batches.map(({ length }) => length);
 
 describe('the way to a workflow', () => {
-  it('lets who comes back of a crowd wait for the others, as long as it takes them, and for no longer', async () => {
+  it('holds the first message after a large batch back until the others are there, at most for 20 ms', async () => {
     await together(10, 'a');
     expect(sizes()).toEqual([10]);
     await answered();
@@ -65,7 +65,7 @@ describe('the way to a workflow', () => {
     expect(sizes()).toEqual([10, 10, 3]);
   });
 
-  it('keeps nobody waiting for a few', async () => {
+  it('holds nothing back after a small batch', async () => {
     await together(7, 'a');
     await answered();
     await together(1, 'b');

@@ -5,8 +5,8 @@ import { classify } from '../transport/faults.ts';
 import { backoff, pause, unlessAborted } from '../timing/timing.ts';
 import type { Transport } from '../transport/transport.ts';
 
-/** So many at once are a crowd: whoever of it comes first waits for the others, but no longer than this, in milliseconds. */
-const CROWD = 8;
+/** After a batch of at least so many the next one waits until as many are there, but no longer than this, in milliseconds. */
+const LARGE_BATCH = 8;
 const GATHER_MS = 20;
 
 interface Pending {
@@ -18,7 +18,7 @@ interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
-/** Told about each call that has to be repeated. */
+/** Called for each call that has to be repeated. */
 export type OnRetry = (about: { workflowId: string; attempt: number; error: unknown }) => void;
 
 /**
@@ -34,7 +34,7 @@ export class Channel {
   #queue: Pending[] = [];
   #busy = false;
   /** How many messages the last batch had. */
-  #company = 1;
+  #lastBatchSize = 1;
   #arrived: () => void = () => undefined;
 
   /**
@@ -63,7 +63,7 @@ export class Channel {
     const bytes = Buffer.byteLength(JSON.stringify(message)) + 1;
     const answers = new Promise<Envelope[]>((resolve, reject) => {
       this.#queue.push({ message, bytes, signal, resolve, reject });
-      if (this.#queue.length >= this.#company) this.#arrived();
+      if (this.#queue.length >= this.#lastBatchSize) this.#arrived();
       if (!this.#busy) void this.#pump();
     });
     return await unlessAborted(answers, signal);
@@ -71,13 +71,13 @@ export class Channel {
 
   async #pump(): Promise<void> {
     this.#busy = true;
-    // What is said in the same breath goes together from the first on.
+    // What is sent in one turn of the event loop goes together from the first on.
     await Promise.resolve();
     while (this.#queue.length > 0) {
       await this.#gather();
       const batch = this.#next();
       if (batch.length === 0) continue;
-      this.#company = batch.length;
+      this.#lastBatchSize = batch.length;
       try {
         const answers = await this.#request(batch);
         for (const [i, { resolve }] of batch.entries()) resolve(answers[i] ?? []);
@@ -90,11 +90,11 @@ export class Channel {
   }
 
   /**
-   * Those who were answered together are likely to speak together again. Where each comes from a process of its own, by a hub,
+   * Those who were answered together are likely to send together again. Where each comes from a process of its own, by a hub,
    * the first would go alone otherwise, and a batch costs the same whatever it holds.
    */
   async #gather(): Promise<void> {
-    if (this.#company < CROWD || this.#queue.length >= this.#company) return;
+    if (this.#lastBatchSize < LARGE_BATCH || this.#queue.length >= this.#lastBatchSize) return;
     const all = new Promise<void>((resolve) => (this.#arrived = resolve));
     const timer = setTimeout(this.#arrived, GATHER_MS);
     await all;
@@ -129,7 +129,7 @@ export class Channel {
         if (this.#closed.aborted) throw new Error(`disconnected before ${workflowId} had answered`, { cause: error });
         if (fault.kind === 'fatal' || batch.every(({ signal }) => signal?.aborted)) throw fault.error;
         this.#onRetry({ workflowId, attempt, error });
-        await pause(backoff(attempt, fault.kind === 'retry' && fault.crowded), this.#closed);
+        await pause(backoff(attempt, fault.kind === 'retry' && fault.contended), this.#closed);
       }
     }
   }

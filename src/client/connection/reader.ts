@@ -9,12 +9,12 @@ import type { Page, Transport } from '../transport/transport.ts';
 
 /** What cannot mend by itself is warned of at first, and then about once a minute. */
 const FAILURES_A_WARNING = 75;
-/** How long a reader looks in instead of waiting, once it has met a crowd, and how often. */
-const CROWDED_MS = 60_000;
-const LOOK_IN_MS = 1_500;
-const MAX_LOOK_IN_MS = 12_000;
+/** How long a reader polls instead of waiting once there were too many callers, and how often. */
+const CONTENDED_MS = 60_000;
+const POLL_MS = 1_500;
+const MAX_POLL_MS = 12_000;
 /** A pause shorter than this is asked for by a workflow that hands over, not by one that has too many readers. */
-const CROWD_RETRY_SECONDS = 0.2;
+const CONTENDED_RETRY_SECONDS = 0.2;
 
 /** Somebody of this process who reads a log. */
 export interface Listener {
@@ -24,7 +24,7 @@ export interface Listener {
   readonly types?: readonly string[];
   /** What it throws is a warning of the process, and reading goes on with the next event. */
   readonly onEvent: (event: LogEvent) => void;
-  /** What came before, or in between, is not told: it must be learnt from `view`. Also called at the start of a reading from now on. */
+  /** Events before, or in between, are not delivered: read `view`. Also called at the start of a reading from now on. */
   readonly onGap: () => void;
 }
 
@@ -48,9 +48,9 @@ export class Reader {
   #running = false;
   #failing = false;
   /** Until then, by `performance.now()`, this reader takes no place among the updates in flight for longer than it must. */
-  #crowdedUntil = Number.NEGATIVE_INFINITY;
-  #lookInMs = LOOK_IN_MS;
-  /** Fires when somebody new must be heard at once. */
+  #contendedUntil = Number.NEGATIVE_INFINITY;
+  #pollMs = POLL_MS;
+  /** Fires when there is a new listener, or none, or the workflow has answered. */
   #interrupt = new AbortController();
 
   /** @param closed fires when there is nothing to be read any more, ever. */
@@ -84,18 +84,18 @@ export class Reader {
     };
   }
 
-  /** The workflow has more callers than its server lets in: for a while this one looks in instead of waiting, at that pause at least. */
-  crowd(pauseSeconds: number = 0): void {
+  /** The workflow has more callers than its server allows: for a while this reader polls instead of waiting, at least at that pause. */
+  contend(pauseSeconds: number = 0): void {
     const now = performance.now();
-    // A server that refuses one update loses others with it, for seconds: each time it happens this reader comes half as often.
-    const again = now < this.#crowdedUntil;
-    const told = this.#crowdedUntil - CROWDED_MS + LOOK_IN_MS > now;
-    if (told && again) return;
-    this.#lookInMs = Math.max(again ? Math.min(this.#lookInMs * 2, MAX_LOOK_IN_MS) : LOOK_IN_MS, pauseSeconds * 1000);
-    this.#crowdedUntil = now + CROWDED_MS;
+    // A server that refuses one update loses others with it, for seconds: each time it happens this reader polls half as often.
+    const again = now < this.#contendedUntil;
+    const known = this.#contendedUntil - CONTENDED_MS + POLL_MS > now;
+    if (known && again) return;
+    this.#pollMs = Math.max(again ? Math.min(this.#pollMs * 2, MAX_POLL_MS) : POLL_MS, pauseSeconds * 1000);
+    this.#contendedUntil = now + CONTENDED_MS;
   }
 
-  /** The workflow has just answered: whoever pauses because it did not need pause no longer. */
+  /** The workflow has just answered: a pause after a failure ends. */
   hurry(): void {
     if (this.#failing) this.#interrupt.abort();
   }
@@ -103,7 +103,7 @@ export class Reader {
   async #run(): Promise<void> {
     this.#running = true;
     const end = (): void => this.#interrupt.abort();
-    // Only while it reads: a process meets many workflows, and would keep a trace of each.
+    // Only while it reads: a process reads many workflows, and would keep a listener for each.
     this.#closed.addEventListener('abort', end, { once: true });
     for (let failures = 0; this.#cursors.size > 0 && !this.#closed.aborted;) {
       this.#interrupt = new AbortController();
@@ -116,13 +116,13 @@ export class Reader {
         failures = 0;
       } catch (error) {
         const fault = classify(error);
-        if (fault.kind === 'retry' && fault.crowded) this.crowd();
+        if (fault.kind === 'retry' && fault.contended) this.contend();
         // A workflow that is not there yet, or not there any more, may come: a room is started by its first message.
         if (fault.kind === 'fatal' && failures % FAILURES_A_WARNING === 0) {
           process.emitWarning(`synod: reading ${this.#workflowId} failed: ${String(fault.error)}`);
         }
         this.#failing = true;
-        await pause(backoff(failures++, fault.kind === 'retry' && fault.crowded), this.#interrupt.signal);
+        await pause(backoff(failures++, fault.kind === 'retry' && fault.contended), this.#interrupt.signal);
         this.#failing = false;
       }
     }
@@ -156,16 +156,16 @@ export class Reader {
     const cursors = [...this.#cursors];
     const after = this.#after;
     const { signal } = this.#interrupt;
-    const crowded = performance.now() < this.#crowdedUntil;
-    const answer = await until(this.#receive(cursors, after, crowded ? 0 : MAX_WAIT_SECONDS), signal);
+    const contended = performance.now() < this.#contendedUntil;
+    const answer = await until(this.#receive(cursors, after, contended ? 0 : MAX_WAIT_SECONDS), signal);
     if (!answer) return;
     this.#after = Math.max(this.#after, answer.next);
     if (answer.truncated && answer.next < after) this.#after = answer.next;
     this.#deliver(cursors, after, answer);
     const { retry_after_seconds: pauseSeconds } = answer;
-    if (pauseSeconds !== undefined && pauseSeconds >= CROWD_RETRY_SECONDS) this.crowd(pauseSeconds);
+    if (pauseSeconds !== undefined && pauseSeconds >= CONTENDED_RETRY_SECONDS) this.contend(pauseSeconds);
     if (pauseSeconds !== undefined) await pause(jittered(pauseSeconds * 1000), signal);
-    else if (crowded && answer.events.length === 0) await pause(jittered(this.#lookInMs), signal);
+    else if (contended && answer.events.length === 0) await pause(jittered(this.#pollMs), signal);
   }
 
   #deliver(cursors: readonly Cursor[], from: number, answer: Page): void {
@@ -195,7 +195,7 @@ export class Reader {
       limit: MAX_RECEIVE_EVENTS,
     };
     const { signal } = this.#interrupt;
-    // A look in between is no part of the reading.
+    // A call that does not wait is no part of the reading.
     if (waitSeconds === 0) return await this.#transport.receive(this.#workflowId, args, signal);
     return await this.#transport.next(this.#workflowId, args, signal);
   }

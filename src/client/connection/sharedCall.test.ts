@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { Shared } from './sharedCall.ts';
 
-/** Calls that end when they are told to. */
+/** Calls that end when a test ends them. */
 function calls() {
   const ends: ((value: number) => void)[] = [];
   const shared = new Shared(() => new Promise<number>((resolve) => ends.push(resolve)));
@@ -28,7 +28,7 @@ it('fails for those who share it, and not for the next', async () => {
   expect(await shared.next()).toBe(2);
 });
 
-it('is not waited for by who is told to stop', async () => {
+it('is not waited for once the signal has fired', async () => {
   const { ends, shared } = calls();
   const stop = new AbortController();
   const [stopped, waiting] = [shared.next(stop.signal), shared.next()];

@@ -19,13 +19,13 @@ import type { Transport } from '../transport/transport.ts';
 /** What is given back at a disconnect is tried for so long, in milliseconds. */
 const LEAVING_MS = 2_000;
 /** A call that has been repeated so often, for some five seconds, is worth a warning. */
-const TELLING_ATTEMPT = 11;
+const WARNING_ATTEMPT = 11;
 
 type PublicState = { [field: string]: Json };
 
 /** What the agents of one process share for one Temporal client and task queue: one channel and one reader a workflow. */
 export class SharedConnection {
-  static readonly #hubs = new WeakMap<Client, Map<string, SharedConnection>>();
+  static readonly #connections = new WeakMap<Client, Map<string, SharedConnection>>();
 
   static readonly #addresses = new WeakMap<Client, HubAddress>();
 
@@ -53,8 +53,8 @@ export class SharedConnection {
   }
 
   static of(client: Client, taskQueue: string): SharedConnection {
-    const queues = SharedConnection.#hubs.get(client) ?? new Map<string, SharedConnection>();
-    SharedConnection.#hubs.set(client, queues);
+    const queues = SharedConnection.#connections.get(client) ?? new Map<string, SharedConnection>();
+    SharedConnection.#connections.set(client, queues);
     const connection = queues.get(taskQueue) ?? new SharedConnection(client, taskQueue);
     queues.set(taskQueue, connection);
     return connection;
@@ -91,7 +91,7 @@ export class SharedConnection {
       target,
       this.#closing.signal,
       (about) => this.#retried(about),
-      // A process meets many tasks; a channel is only worth keeping while it has something to carry.
+      // A process meets many tasks; a channel is only kept while it has messages to send.
       () => this.#channels.delete(workflowId),
     );
     this.#channels.set(workflowId, channel);
@@ -115,7 +115,7 @@ export class SharedConnection {
 
   /**
    * A workflow's public state, read again until it can be; undefined where there is no such workflow. A thousand agents
-   * who ask for the whole of it at once share one query: the next one that begins, so that none is told of a time before it asked.
+   * who ask for the whole of it at once share one query: the next one that begins, so that none gets a state from before it asked.
    */
   async view(
     workflowId: string,
@@ -186,7 +186,7 @@ export class SharedConnection {
         const fault = classify(error);
         if (fault.kind === 'fatal' || signal?.aborted || this.#closing.signal.aborted) throw fault.error;
         this.#retried({ workflowId, attempt, error });
-        await pause(backoff(attempt, fault.kind === 'retry' && fault.crowded), signal);
+        await pause(backoff(attempt, fault.kind === 'retry' && fault.contended), signal);
       }
     }
   }
@@ -216,17 +216,17 @@ export class SharedConnection {
 
   /** Ends what the agents of a client still try, and closes its connection. */
   static async disconnect(client: Client): Promise<void> {
-    const hubs = [...(SharedConnection.#hubs.get(client)?.values() ?? [])];
-    await Promise.all(hubs.map(async (connection) => await connection.#close()));
-    SharedConnection.#hubs.delete(client);
+    const connections = [...(SharedConnection.#connections.get(client)?.values() ?? [])];
+    await Promise.all(connections.map(async (connection) => await connection.#close()));
+    SharedConnection.#connections.delete(client);
     await client.connection.close();
   }
 
   #retried(about: Parameters<OnRetry>[0]): void {
     const fault = classify(about.error);
-    if (fault.kind === 'retry' && fault.crowded)
-      for (const reader of this.#readers.get(about.workflowId) ?? []) reader.crowd();
-    if (about.attempt === TELLING_ATTEMPT) {
+    if (fault.kind === 'retry' && fault.contended)
+      for (const reader of this.#readers.get(about.workflowId) ?? []) reader.contend();
+    if (about.attempt === WARNING_ATTEMPT) {
       process.emitWarning(
         `synod: still trying to reach ${about.workflowId}: ${String(about.error)}; is the server up, and a worker?`,
       );

@@ -34,7 +34,7 @@ export type VoteHandler = (question: Question) => Vote | undefined | Promise<Vot
 
 /** Options of `room.onProposal`. */
 export interface OnProposalOptions {
-  /** Told what a handler throws and why a vote was refused; default: a warning of the process. */
+  /** Called with what a handler throws and why a vote was refused; default: a warning of the process. */
   readonly onError?: (error: unknown, question: Question) => void;
 }
 
@@ -54,7 +54,7 @@ const standing = z.object({
 /** A vote that came too late is nobody's fault. */
 const TOO_LATE: ReadonlySet<unknown> = new Set(['closed', 'already_decided']);
 
-/** Behind `room.onProposal`: hears of proposals by the room's log, and of those before or in a gap by its board. */
+/** Behind `room.onProposal`: finds proposals by the room's log, and those before or in a gap by its board. */
 export class Voter {
   readonly #connection: SharedConnection;
   readonly #agent: string;
@@ -83,7 +83,7 @@ export class Voter {
   start(): () => void {
     const stop = this.#connection.readerOf(roomTarget(this.#room).workflowId).listen({
       agent: this.#agent,
-      onEvent: ({ envelope }) => this.#hear(envelope),
+      onEvent: ({ envelope }) => this.#onEvent(envelope),
       onGap: () => void this.#lookUp().catch((error: unknown) => this.#warn(error)),
     });
     return () => {
@@ -92,7 +92,7 @@ export class Voter {
     };
   }
 
-  #hear(envelope: Envelope): void {
+  #onEvent(envelope: Envelope): void {
     const { proposal_id: id, type, voters } = envelope;
     if (typeof id !== 'string') return;
     if (type === 'decision.commit' || type === 'decision.failed') this.#asked.delete(id);
@@ -157,7 +157,7 @@ export class Voter {
     if (!TOO_LATE.has(replies[0]?.['code'])) accepted(replies);
   }
 
-  /** What is stopped is told nothing any more. */
+  /** Nothing is reported any more after the stop. */
   #warn(error: unknown): void {
     if (!this.#stopped.signal.aborted) warn(error);
   }

@@ -28,7 +28,7 @@ afterEach(() => void vi.useRealTimers());
 const pass = async (ms: number) => void (await vi.advanceTimersByTimeAsync(ms));
 const types = (connection: LocalConnection) => connection.log.map(({ envelope }) => envelope.type);
 
-it('leads at once where nobody else does, and goes on for as long as it is heard', async () => {
+it('leads at once where nobody else does, and goes on for as long as its heartbeats arrive', async () => {
   const connection = new LocalConnection();
   const { led } = candidate(connection, 'ann');
   await pass(10 * WAY_MS);
@@ -46,13 +46,13 @@ it('leads at once where nobody else does, and goes on for as long as it is heard
   expect(led[0]?.signal.aborted).toBe(false);
 });
 
-it('waits while another leads, and says within every heartbeat that it is still active', async () => {
+it('waits while another leads, and joins again within every heartbeat', async () => {
   const connection = new LocalConnection();
   candidate(connection, 'bob');
   await pass(10 * WAY_MS);
   const { led } = candidate(connection, 'ann');
   await pass(20 * HEARTBEAT_SECONDS * 1_000);
-  const joins = connection.said.filter(({ type, from }) => type === 'coordinator.join' && from === 'ann');
+  const joins = connection.sent.filter(({ type, from }) => type === 'coordinator.join' && from === 'ann');
   expect(joins.length).toBeGreaterThanOrEqual(20);
   expect(new Set(joins.map(({ id }) => id)).size).toBe(joins.length);
   // It has never lapsed: only its first join is logged.
@@ -60,7 +60,7 @@ it('waits while another leads, and says within every heartbeat that it is still 
   expect(led).toEqual([]);
 });
 
-it('is told no later than the others that its leadership is over, and stands again', async () => {
+it('loses its leadership no later than for the others, and stands again', async () => {
   const connection = new LocalConnection();
   const bob = candidate(connection, 'bob');
   await pass(10 * WAY_MS);
@@ -113,7 +113,7 @@ it('stops at once when a directive is refused', async () => {
   const connection = new LocalConnection();
   const { led } = candidate(connection, 'ann');
   await pass(10 * WAY_MS);
-  // The log is slow to tell it.
+  // The log is slow.
   const { send } = connection;
   vi.spyOn(connection, 'send').mockImplementation(async (target, message) =>
     message.type === 'coordinator.directive'
@@ -152,7 +152,7 @@ it('has resigned when it returns by itself', async () => {
   expect(ann.led).toHaveLength(1);
 });
 
-it('that throws has left, and the error is told', async () => {
+it('that throws has left, and the error is thrown', async () => {
   const connection = new LocalConnection();
   const ann = candidate(connection, 'ann');
   await pass(10 * WAY_MS);
@@ -205,9 +205,9 @@ it('that is stopped while it is cut off ends soon, whatever it waits for', async
     if (message.type === 'coordinator.heartbeat') elected.cut('dee');
     return await send(target, message);
   });
-  const unheard = candidate(elected, 'dee');
+  const cutOff = candidate(elected, 'dee');
   await pass(10 * WAY_MS);
-  const all = [leader, waiter, newcomer, unheard];
+  const all = [leader, waiter, newcomer, cutOff];
   for (const { stop } of all) stop.abort();
   const ended = Promise.all(all.map(async (each) => await each.ended)).then(() => 'ended');
   const late = new Promise((resolve) => setTimeout(resolve, LAPSE_MS - 1, 'not ended'));
@@ -222,17 +222,17 @@ it('refuses a bad heartbeat or role by the name of the field', async () => {
     /heartbeat_seconds/,
   );
   await expect(coordinate(connection, 'ann', 'lab', '', run)).rejects.toBeInstanceOf(SynodError);
-  expect(connection.said).toEqual([]);
+  expect(connection.sent).toEqual([]);
 });
 
-it('hears directives in order with their epochs, and drops those of an older one', () => {
-  const heard: Directive[] = [];
+it('receives directives in order with their epochs, and drops those of an older one', () => {
+  const received: Directive[] = [];
   let listener: Listener | undefined;
   const connection: ElectionConnection = {
     send: async () => [],
     readerOf: () => ({ listen: (each) => ((listener = each), () => undefined) }),
   };
-  onDirective(connection, 'ann', 'lab', 'main', (directive) => heard.push(directive), { epoch: 2 });
+  onDirective(connection, 'ann', 'lab', 'main', (directive) => received.push(directive), { epoch: 2 });
   const say = (seq: number, epoch: number, type = 'coordinator.directive') =>
     listener?.onEvent({
       seq,
@@ -245,5 +245,7 @@ it('hears directives in order with their epochs, and drops those of an older one
   say(5, 3);
   say(6, 4);
   say(7, 3);
-  expect(heard).toEqual([2, 5, 6].map((seq) => ({ seq, epoch: seq === 2 ? 2 : seq - 2, from: 'bob', directive: seq })));
+  expect(received).toEqual(
+    [2, 5, 6].map((seq) => ({ seq, epoch: seq === 2 ? 2 : seq - 2, from: 'bob', directive: seq })),
+  );
 });

@@ -11,9 +11,9 @@ import { termOf } from '../leases/term.ts';
 import type { Keys } from '../../envelope/options.ts';
 import type { Reader } from '../connection/reader.ts';
 import { coordinatorTarget } from '../../envelope/targets.ts';
-import { jittered, parting, pause, until } from '../timing/timing.ts';
+import { jittered, withGrace, pause, until } from '../timing/timing.ts';
 
-/** As much of a {@link Hub} as an election needs. */
+/** As much of a {@link SharedConnection} as an election needs. */
 export interface ElectionConnection {
   readonly send: SharedConnection['send'];
   readonly readerOf: (workflowId: string) => Pick<Reader, 'listen'>;
@@ -28,7 +28,7 @@ export interface Leadership {
   /** Fires when the leadership ends, at the latest when it ends for the others; and when `options.signal` does. Stop then. */
   readonly signal: AbortSignal;
   /**
-   * Tells the room what to do, in this epoch; resolves when it is logged.
+   * Issues a directive to the room, in this epoch; resolves when it is logged.
    * @throws LeaseLost where the leadership has ended here; SynodError `stale_epoch` or `not_holder` where it has for the others.
    */
   readonly directive: (body: Json) => Promise<void>;
@@ -45,7 +45,7 @@ export interface CoordinateOptions {
 /** The keys of {@link CoordinateOptions}. */
 export const COORDINATE_KEYS: Keys<CoordinateOptions> = { signal: true, heartbeatSeconds: true };
 
-/** A directive as it is heard. */
+/** A directive as it is received. */
 export interface Directive {
   /** Its place in the election's log: the `after` to go on from. */
   readonly seq: number;
@@ -57,9 +57,9 @@ export interface Directive {
 
 /** Options of `room.onDirective`. */
 export interface DirectiveOptions {
-  /** The last number already heard; 0 from the start, -1 (default) from now on. */
+  /** The last number already received; 0 from the start, -1 (default) from now on. */
   readonly after?: number;
-  /** Directives of an older epoch are dropped: the highest that was heard before, by an earlier process. */
+  /** Directives of an older epoch are dropped: the highest that was received before, by an earlier process. */
   readonly epoch?: number;
   /** Called where directives may have been missed, and when listening from now on begins. */
   readonly onGap?: () => void;
@@ -96,7 +96,7 @@ export async function coordinate(
   await new Candidate(connection, agent, room, role, run, options).stand();
 }
 
-/** Hears the directives of a role; returns what ends it. The class `Room` says the rest. */
+/** Calls back with the directives of a role; returns a function that ends it. More on `Room.onDirective`. */
 export function onDirective(
   connection: ElectionConnection,
   agent: string,
@@ -133,7 +133,7 @@ class Candidate {
   readonly #run: (leadership: Leadership) => Promise<void>;
   readonly #heartbeatSeconds: number | undefined;
   readonly #signal: AbortSignal;
-  /** The latest election that the log has told of. */
+  /** The latest election in the log. */
   #latest: { readonly epoch: number; readonly coordinator: string } = { epoch: 0, coordinator: '' };
   #leading: { readonly epoch: number; readonly lease: Lease } | undefined;
   /** Fires when there is news of the election. */
@@ -162,8 +162,8 @@ class Candidate {
     const { heartbeat_seconds: heartbeatSeconds } = standing;
     const stop = this.#connection.readerOf(coordinatorTarget(this.#room, this.#role).workflowId).listen({
       agent: this.#agent,
-      onEvent: ({ envelope }) => this.#hear(envelope),
-      // Elections may have been missed: joining again tells.
+      onEvent: ({ envelope }) => this.#onEvent(envelope),
+      // Elections may have been missed: joining again answers with the present one.
       onGap: () => this.#news.abort(),
     });
     try {
@@ -171,7 +171,7 @@ class Candidate {
         if (standing.coordinator !== this.#agent) await this.#wait(heartbeatSeconds);
         else if (await this.#lead(standing.epoch, heartbeatSeconds)) return;
         const { epoch, coordinator } = this.#latest;
-        // Whoever has been elected leads at once; everybody else says that it is still active.
+        // Whoever has been elected leads at once; everybody else joins again, to stay active.
         const won: boolean = coordinator === this.#agent && epoch > standing.epoch;
         standing = won ? { ...standing, epoch, coordinator } : await this.#join();
       }
@@ -181,13 +181,13 @@ class Candidate {
     }
   }
 
-  /** Until there is news, or it is time to say "still active": within a heartbeat, and not together with all the others. */
+  /** Until there is news, or it is time to join again to stay active: within a heartbeat, and not together with all the others. */
   async #wait(heartbeatSeconds: number): Promise<void> {
     await pause(jittered((heartbeatSeconds * 1000) / 2), AbortSignal.any([this.#signal, this.#news.signal]));
     this.#news = new AbortController();
   }
 
-  #hear(envelope: Envelope): void {
+  #onEvent(envelope: Envelope): void {
     const election = elected.safeParse(envelope);
     const end = ended.safeParse(envelope);
     const leading = this.#leading;
@@ -202,8 +202,8 @@ class Candidate {
 
   /** Leads one epoch; whether `run` has returned by itself. */
   async #lead(epoch: number, heartbeatSeconds: number): Promise<boolean> {
-    const heartbeat = async (end?: AbortSignal) => await this.#say('coordinator.heartbeat', { epoch }, end);
-    // Heard of late, the election may be long ago: what is led is counted from a heartbeat of one's own.
+    const heartbeat = async (end?: AbortSignal) => await this.#send('coordinator.heartbeat', { epoch }, end);
+    // The election may have been long ago when its event arrives: the lease is counted from a heartbeat of this agent.
     const askedAt = performance.now();
     const [alive] = (await until(heartbeat(this.#signal), this.#signal)) ?? [];
     if (alive?.type !== 'coordinator.alive') return false;
@@ -220,7 +220,7 @@ class Candidate {
       });
       return !lease.lost;
     } catch (error) {
-      // What it was cut short by is no fault of its own.
+      // An error after the end of the leadership comes from that end.
       if (!lease.lost && !this.#signal.aborted) throw error;
       return false;
     } finally {
@@ -232,7 +232,7 @@ class Candidate {
   async #direct(lease: Lease, epoch: number, directive: Json): Promise<void> {
     if (lease.lost) throw lostBy(lease);
     const { signal } = lease;
-    const answers = await until(this.#say('coordinator.directive', { epoch, directive }, signal), signal);
+    const answers = await until(this.#send('coordinator.directive', { epoch, directive }, signal), signal);
     if (!answers) throw lostBy(lease);
     const [answer] = answers;
     const code = answer?.type === 'error' ? answer['code'] : undefined;
@@ -240,26 +240,26 @@ class Candidate {
     accepted(answers);
   }
 
-  /** How it stands; undefined where it is to end before that is known. */
+  /** The present epoch and coordinator; undefined where it is to end before that is known. */
   async #join(): Promise<Joined | undefined> {
     const fields = { heartbeat_seconds: this.#heartbeatSeconds };
-    const answers = await until(this.#say('coordinator.join', fields, this.#signal), this.#signal);
+    const answers = await until(this.#send('coordinator.join', fields, this.#signal), this.#signal);
     return answers && joined.parse(accepted(answers)[0]);
   }
 
-  /** Says that it stands no more; after a while its silence says the same, so it is not insisted on for longer. */
+  /** Leaves the election, and tries no longer than until missing heartbeats have the same effect. */
   async #leave(heartbeatSeconds: number): Promise<void> {
     try {
       const silence = AbortSignal.timeout(Math.ceil(MISSED_HEARTBEATS * heartbeatSeconds * 1000));
       const leave = async (end: AbortSignal) =>
-        await until(this.#say('coordinator.leave', {}, AbortSignal.any([end, silence])), silence);
-      await parting(this.#signal, leave);
+        await until(this.#send('coordinator.leave', {}, AbortSignal.any([end, silence])), silence);
+      await withGrace(this.#signal, leave);
     } catch (error) {
       process.emitWarning(`synod: leaving the election of ${this.#role} failed: ${String(error)}`);
     }
   }
 
-  async #say(type: CoordinatorMessage['type'], fields: object, end?: AbortSignal): Promise<readonly Envelope[]> {
+  async #send(type: CoordinatorMessage['type'], fields: object, end?: AbortSignal): Promise<readonly Envelope[]> {
     const schema: z.ZodType<CoordinatorMessage> = coordinatorMessages[type];
     const message = compose(schema, this.#agent, { type, role: this.#role, ...fields });
     return await this.#connection.send(coordinatorTarget(this.#room, this.#role), message, end);

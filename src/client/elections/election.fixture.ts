@@ -9,9 +9,9 @@ export const HEARTBEAT_SECONDS = 10;
 /** How long a message is under way. */
 export const WAY_MS = 5;
 
-/** An election in this process; what an agent that is cut off says waits, and it hears nothing. */
+/** An election in this process; messages of an agent that is cut off wait, and it receives nothing. */
 export class LocalConnection implements ElectionConnection {
-  readonly said: Base[] = [];
+  readonly sent: Base[] = [];
   readonly log: LogEvent[] = [];
   readonly #host = new Host(coordinatorElection, {
     workflowId: 'synod:lab:coordinator:main',
@@ -30,7 +30,7 @@ export class LocalConnection implements ElectionConnection {
     const waiting = this.#cutOff.get(message.from);
     if (waiting) await new Promise<void>((resolve) => waiting.push(resolve));
     await new Promise((resolve) => setTimeout(resolve, WAY_MS));
-    this.said.push(message);
+    this.sent.push(message);
     return this.#changed(() => this.#host.request([message], performance.now()).flat());
   };
 
@@ -56,7 +56,7 @@ export class LocalConnection implements ElectionConnection {
     return this.#host.view(undefined, performance.now())[field];
   }
 
-  /** Tells what has been logged to those who hear it. */
+  /** Delivers what has been logged to its listeners. */
   #changed<T>(change: () => T): T {
     const result = change();
     const args = { agents: ['*'], after: this.log.length, wait_seconds: 0, limit: 200 };

@@ -7,7 +7,7 @@ import { isRefusedWith, reasonOf } from '../messages/answers.ts';
 import type { LockConnection } from './connection.ts';
 import { Lease, LeaseLost } from '../leases/lease.ts';
 import { confirmed, type Term } from '../leases/term.ts';
-import { parting } from '../timing/timing.ts';
+import { withGrace } from '../timing/timing.ts';
 import { LockEvents } from './lockEvents.ts';
 
 /** The events of a lock that was granted at once are followed when it is held for longer than this, in milliseconds. */
@@ -166,7 +166,7 @@ export class Hold {
     const message = compose(lockMessages['lock.release'], agent, { type: 'lock.release', lock_id: lockId });
     try {
       const send = async (end: AbortSignal) => await connection.send(target, message, end);
-      const [answer] = (await parting(AbortSignal.abort(), send, ms)) ?? [];
+      const [answer] = (await withGrace(AbortSignal.abort(), send, ms)) ?? [];
       if (isRefusedWith(answer, 'not_holder')) return new LeaseLost(`the release was refused: ${reasonOf(answer)}`);
       if (answer?.type === 'error') warn(reasonOf(answer));
     } catch (error) {

@@ -4,7 +4,7 @@ import { lockMessages, tokensByResource, type LockMessage, type LockType } from 
 import { asError } from '../messages/answers.ts';
 import { compose } from '../messages/compose.ts';
 import { termOf } from '../leases/term.ts';
-import { jittered, linked, parting, pause } from '../timing/timing.ts';
+import { jittered, linked, withGrace, pause } from '../timing/timing.ts';
 import { denied, Hold, type Denial, type Place, type Wanted } from './hold.ts';
 import { LockEvents } from './lockEvents.ts';
 
@@ -175,7 +175,7 @@ class Request {
 
   /** What the work comes to, but no more than seconds after the caller has left. */
   async #unlessLeft<T>(work: (end: AbortSignal) => Promise<T>): Promise<T> {
-    const answer = await parting(this.#signal, async (end) => ({ value: await work(end) }));
+    const answer = await withGrace(this.#signal, async (end) => ({ value: await work(end) }));
     if (!answer) throw this.#signal.reason;
     return answer.value;
   }
@@ -185,7 +185,7 @@ class Request {
     const { connection, agent, target } = this.#place;
     const message = compose(lockMessages['lock.cancel'], agent, { type: 'lock.cancel', request: this.#message.id });
     try {
-      await parting(AbortSignal.abort(), async (end) => await connection.send(target, message, end));
+      await withGrace(AbortSignal.abort(), async (end) => await connection.send(target, message, end));
     } catch (error) {
       process.emitWarning(`synod: a lock request could not be cancelled, its wait runs out: ${String(error)}`);
     }

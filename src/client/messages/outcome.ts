@@ -5,7 +5,7 @@ import type { SharedConnection } from '../connection/sharedConnection.ts';
 import { barrierTarget, proposalTarget, roomTarget, taskTarget } from '../../envelope/targets.ts';
 import { jittered, pause } from '../timing/timing.ts';
 
-/** It is asked itself so often, in case the room's log has a gap. */
+/** What is to end is asked so often, in case the room's log has a gap. */
 const ASK_INTERVAL_MS = 30_000;
 
 /** Something that ends: by which envelopes, and what they call it. */
@@ -65,7 +65,7 @@ export async function outcomeOf(
   }
 }
 
-/** The end as its own view tells it, whole; undefined where it has not come. */
+/** The end from its own view, whole; undefined where it has not come. */
 export async function askItself(
   connection: SharedConnection,
   ending: Ending,

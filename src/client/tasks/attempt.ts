@@ -9,7 +9,7 @@ import { confirmed, type Term } from '../leases/term.ts';
 import { isRefusedWith, reasonOf, refusalOf } from '../messages/answers.ts';
 import { compose } from '../messages/compose.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
-import { parting } from '../timing/timing.ts';
+import { withGrace } from '../timing/timing.ts';
 import type { Candidate } from './candidates.ts';
 import { TaskFailure, type Handler, type WorkReport } from './handler.ts';
 
@@ -90,7 +90,7 @@ export class Attempt {
         : await this.#send('task.fail', { reason: ended.reason, retry: ended.retry }, end);
     };
     // A result is worth the whole lease, also to a worker that is stopped; what is handed back comes free by itself.
-    const answers = await parting(signal, send, released ? undefined : leftMs);
+    const answers = await withGrace(signal, send, released ? undefined : leftMs);
     const [answer] = answers ?? [];
     if (!answer) this.#lost(reasonOf(answer));
     else if (answer.type === 'error') this.#refused(answer);
@@ -116,7 +116,7 @@ export class Attempt {
   #lastly(type: Verb, fields: object = {}): void {
     const { connection } = this.#worker;
     const send = async (end: AbortSignal) => await this.#send(type, fields, end);
-    connection.beforeClosing(parting(AbortSignal.abort(), send)).catch(() => undefined);
+    connection.beforeClosing(withGrace(AbortSignal.abort(), send)).catch(() => undefined);
   }
 
   get #about(): { readonly taskId: string; readonly token: number } {

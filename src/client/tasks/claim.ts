@@ -6,7 +6,7 @@ import { taskTarget } from '../../envelope/targets.ts';
 import { termOf, type Term } from '../leases/term.ts';
 import { isRefusedWith, refusalOf } from '../messages/answers.ts';
 import { compose } from '../messages/compose.ts';
-import { parting } from '../timing/timing.ts';
+import { withGrace } from '../timing/timing.ts';
 import { Attempt, type Worker } from './attempt.ts';
 import type { Candidate } from './candidates.ts';
 
@@ -68,7 +68,7 @@ async function ask(
   const send = async (end: AbortSignal) => await connection.send(taskTarget(room, taskId), message, end);
   let answers: readonly Envelope[] | undefined;
   try {
-    answers = await parting(signal, send);
+    answers = await withGrace(signal, send);
   } catch (error) {
     if (!(error instanceof SynodError)) throw error;
     const { code, reason } = error;
@@ -85,7 +85,7 @@ async function takeBack(
   candidate: Candidate,
   send: (end: AbortSignal) => Promise<readonly Envelope[]>,
 ): Promise<void> {
-  const answers = await parting(AbortSignal.abort(), send);
+  const answers = await withGrace(AbortSignal.abort(), send);
   const { data } = ack.safeParse(answers?.[0]);
   if (data) new Attempt(worker, candidate, data.attempt).handBack();
 }

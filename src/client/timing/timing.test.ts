@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { RECONNECT } from '../../dev/connect.ts';
-import { backoff, parting, unlessAborted, until } from './timing.ts';
+import { backoff, withGrace, unlessAborted, until } from './timing.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -9,39 +9,39 @@ afterEach(() => void vi.useRealTimers());
 const never = async () => await new Promise<string>(() => undefined);
 const pass = async (ms: number) => void (await vi.advanceTimersByTimeAsync(ms));
 
-it('gives up what is not done five seconds after the signal, and tells it so', async () => {
+it('gives up what is not done five seconds after the signal, and aborts its signal', async () => {
   const stop = new AbortController();
   const ends: AbortSignal[] = [];
   const work = async (end: AbortSignal) => {
     ends.push(end);
     return await never();
   };
-  const told: string[] = [];
+  const results: string[] = [];
   for (const [name, ms] of [
     ['soon', undefined],
     ['late', 9_000],
   ] as const)
-    void parting(stop.signal, work, ms).then((value) => told.push(`${name}: ${value}`));
+    void withGrace(stop.signal, work, ms).then((value) => results.push(`${name}: ${value}`));
   await pass(60_000);
-  expect([told, ends.map(({ aborted }) => aborted)]).toEqual([[], [false, false]]);
+  expect([results, ends.map(({ aborted }) => aborted)]).toEqual([[], [false, false]]);
   stop.abort(new Error('enough'));
   await pass(5_000);
-  expect([told, ends.map(({ aborted }) => aborted)]).toEqual([['soon: undefined'], [true, false]]);
+  expect([results, ends.map(({ aborted }) => aborted)]).toEqual([['soon: undefined'], [true, false]]);
   expect(String(ends[0]?.reason)).toBe('Error: enough');
   await pass(4_000);
-  expect(told).toEqual(['soon: undefined', 'late: undefined']);
+  expect(results).toEqual(['soon: undefined', 'late: undefined']);
   // Stopped already, it has as long from now on.
-  void parting(stop.signal, work).then((value) => told.push(`again: ${value}`));
+  void withGrace(stop.signal, work).then((value) => results.push(`again: ${value}`));
   await pass(4_999);
-  expect(told).toHaveLength(2);
+  expect(results).toHaveLength(2);
   await pass(1);
-  expect(told).toContain('again: undefined');
+  expect(results).toContain('again: undefined');
 });
 
 it('is what the work comes to where that is sooner', async () => {
   const stop = AbortSignal.abort(new Error('enough'));
-  expect(await parting(stop, async () => 'done')).toBe('done');
-  await expect(parting(stop, async () => await Promise.reject(new Error('failed')))).rejects.toThrow('failed');
+  expect(await withGrace(stop, async () => 'done')).toBe('done');
+  await expect(withGrace(stop, async () => await Promise.reject(new Error('failed')))).rejects.toThrow('failed');
   expect(await unlessAborted(Promise.resolve('done'), undefined)).toBe('done');
   await expect(unlessAborted(never(), stop)).rejects.toThrow('enough');
   expect(await until(never(), stop)).toBeUndefined();
@@ -56,7 +56,7 @@ it('lets many wait on one signal, and leaves nothing on it', async () => {
   const stop = new AbortController();
   const ends: ((value: string) => void)[] = [];
   const work = async () => await new Promise<string>((resolve) => ends.push(resolve));
-  const all = Array.from({ length: 20 }, async () => await unlessAborted(parting(stop.signal, work), stop.signal));
+  const all = Array.from({ length: 20 }, async () => await unlessAborted(withGrace(stop.signal, work), stop.signal));
   for (const end of ends) end('done');
   expect(new Set(await Promise.all(all))).toEqual(new Set(['done']));
   expect(getEventListeners(stop.signal, 'abort')).toEqual([]);
@@ -69,7 +69,7 @@ it('is back at the latest two seconds after an outage: the longest pause to conn
   // What gRPC adds to its pauses at random.
   const connecting = RECONNECT['grpc.max_reconnect_backoff_ms'] * 1.2;
   const random = vi.spyOn(Math, 'random').mockReturnValue(1 - Number.EPSILON);
-  const longest = (crowded: boolean) => Math.max(...Array.from({ length: 100 }, (_, i) => backoff(i, crowded)));
+  const longest = (contended: boolean) => Math.max(...Array.from({ length: 100 }, (_, i) => backoff(i, contended)));
   expect(connecting + longest(false)).toBeGreaterThan(1_000);
   expect(connecting + longest(false)).toBeLessThanOrEqual(2_000);
   expect(longest(true)).toBeCloseTo(3_000);

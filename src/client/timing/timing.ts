@@ -5,7 +5,7 @@ const FIRST_PAUSE_MS = 20;
 /** With the longest pause between two attempts to connect (see `RECONNECT`) at most two seconds. */
 const MAX_PAUSE_MS = 800;
 /** A server that has no place for another update is asked less often. */
-const MAX_CROWDED_PAUSE_MS = 2_000;
+const MAX_CONTENDED_PAUSE_MS = 2_000;
 
 /** A time between half and one and a half times `ms`, so that many who failed together do not come back together. */
 export function jittered(ms: number): number {
@@ -14,10 +14,11 @@ export function jittered(ms: number): number {
 
 /**
  * The pause before the n-th repeat, in milliseconds: short at first, never above 1.2 s, so that a caller is back within two
- * seconds after an outage; where the server has too many callers (`crowded`) never above 3 s.
+ * seconds after an outage; where the server has too many callers, or a workflow is not
+ * open yet (`contended`), never above 3 s.
  */
-export function backoff(attempt: number, crowded: boolean = false): number {
-  const longest = crowded ? MAX_CROWDED_PAUSE_MS : MAX_PAUSE_MS;
+export function backoff(attempt: number, contended: boolean = false): number {
+  const longest = contended ? MAX_CONTENDED_PAUSE_MS : MAX_PAUSE_MS;
   return jittered(Math.min(longest, FIRST_PAUSE_MS * 2 ** Math.min(attempt, 10)));
 }
 
@@ -32,15 +33,15 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<boolean> 
   }
 }
 
-/** A signal that fires with the first of some, or after `ms` milliseconds; `release` lets go of them. */
+/** A signal that fires with the first of some, or after `ms` milliseconds; `release` removes its listeners. */
 export interface Linked {
   readonly signal: AbortSignal;
   release(): void;
 }
 
 /**
- * Like `AbortSignal.any`, but it can be let go of: a signal that lives as long as the process would otherwise gather a
- * trace of every call.
+ * Like `AbortSignal.any`, but its listeners can be removed: otherwise a signal that lasts as long as the process would gather
+ * one for each call.
  */
 export function linked(signals: readonly (AbortSignal | undefined)[], ms?: number): Linked {
   const controller = new AbortController();
@@ -61,8 +62,8 @@ export function linked(signals: readonly (AbortSignal | undefined)[], ms?: numbe
   };
 }
 
-/** Who is told to stop still tries for so long, in milliseconds, to hear an answer and to give back what it has. */
-const PARTING_MS = 5_000;
+/** For so long, in milliseconds, what is stopped goes on waiting for an answer, and releases what it holds. */
+const GRACE_MS = 5_000;
 /** The longest time that Node's timers take. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -71,10 +72,10 @@ export const MAX_TIMER_MS = 2 ** 31 - 1;
  * ends then is nobody's concern.
  * @param work is given a signal that fires when it is given up.
  */
-export async function parting<T>(
+export async function withGrace<T>(
   signal: AbortSignal,
   work: (end: AbortSignal) => Promise<T>,
-  ms: number = PARTING_MS,
+  ms: number = GRACE_MS,
 ): Promise<T | undefined> {
   const end = new AbortController();
   let timer: NodeJS.Timeout | undefined;

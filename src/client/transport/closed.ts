@@ -8,7 +8,7 @@ import type { RefusalCode } from '../../envelope/refusal.ts';
 
 const result = z.object({ outcome: envelopeLike, opened: opening.optional() });
 
-/** How a workflow stands that could not be reached. */
+/** The state of a workflow that could not be reached. */
 export type Standing =
   /** It runs (again): ask it. */
   | { readonly kind: 'running' }
@@ -53,7 +53,7 @@ export function lastAnswer(
   return [reply(message, { type: `${area}.accepted` }), { ...outcome, in_reply_to: message.id }];
 }
 
-/** A refusal made on this side, for a workflow that cannot speak any more. */
+/** A refusal made on this side, for a workflow that has ended. */
 export function refusedBy(message: Base, code: RefusalCode, reason: string): Envelope {
   return reply(message, { type: 'error', code, reason });
 }

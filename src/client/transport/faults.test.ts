@@ -45,14 +45,14 @@ it.each([
   expect(classify(grpc(code)).kind).toBe('retry');
 });
 
-it('knows a crowd by the limit of updates in flight alone, not by what else the server has too much of', () => {
-  const crowd = 'limit on number of concurrent in-flight updates has been reached (10)';
-  expect(classify(service(8, crowd))).toMatchObject({ kind: 'retry', crowded: true });
+it('knows contention by the limit of updates in flight alone, not by what else the server has too much of', () => {
+  const limit = 'limit on number of concurrent in-flight updates has been reached (10)';
+  expect(classify(service(8, limit))).toMatchObject({ kind: 'retry', contended: true });
   const others = [
     'workflow operation can not be applied because workflow is closing',
     'consistent query buffer is full',
   ];
-  for (const words of others) expect(classify(service(8, words))).not.toHaveProperty('crowded');
+  for (const words of others) expect(classify(service(8, words))).not.toHaveProperty('contended');
 });
 
 it.each([
@@ -75,7 +75,7 @@ it('does not repeat a message that is too large for the server, though the code 
   expect(fault.error).toMatchObject({ code: 'over_limit' });
 });
 
-it('tells a workflow that is not there from one that may not be started again', () => {
+it('distinguishes a workflow that is not there from one that may not be started again', () => {
   expect(classify(new WorkflowNotFoundError('none', 'w', undefined)).kind).toBe('gone');
   expect(classify(service(5)).kind).toBe('gone');
   expect(classify(new WorkflowExecutionAlreadyStartedError('there', 'w', 'taskLease')).kind).toBe('ended');

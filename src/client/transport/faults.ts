@@ -12,8 +12,8 @@ import { HubFault } from './hubFault.ts';
 
 /** What a failed call means for what was asked. */
 export type Fault =
-  /** Nothing was done, or it is not known: the same again, after a pause. `crowded` where all places for updates are taken. */
-  | { readonly kind: 'retry'; readonly error: unknown; readonly crowded?: boolean }
+  /** Nothing was done, or it is not known: the same again, after a pause. `contended` where all places for updates are taken. */
+  | { readonly kind: 'retry'; readonly error: unknown; readonly contended?: boolean }
   /** No such workflow, or it has closed. */
   | { readonly kind: 'gone'; readonly error: unknown }
   /** It has ended and may not be started again. */
@@ -56,8 +56,8 @@ export function classify(error: unknown): Fault {
   if (cause.code === NOT_FOUND) return { kind: 'gone', error };
   if (!PASSING.has(cause.code)) return { kind: 'fatal', error };
   // A workflow that hands over or has many queries refuses with the same code; that passes by itself.
-  const crowded = cause.code === RESOURCE_EXHAUSTED && IN_FLIGHT.test(cause.details);
-  return crowded ? { kind: 'retry', error, crowded } : { kind: 'retry', error };
+  const contended = cause.code === RESOURCE_EXHAUSTED && IN_FLIGHT.test(cause.details);
+  return contended ? { kind: 'retry', error, contended } : { kind: 'retry', error };
 }
 
 function ofUpdate(error: WorkflowUpdateFailedError): Fault {
@@ -74,6 +74,6 @@ function ofHub(error: HubFault): Fault {
   const { status, code } = error;
   // No answer, or one of a proxy in between.
   if (status === undefined || status >= 500) return { kind: 'retry', error };
-  if (status === 429) return { kind: 'retry', error, crowded: true };
+  if (status === 429) return { kind: 'retry', error, contended: true };
   return { kind: code === 'unknown' ? 'gone' : 'fatal', error };
 }

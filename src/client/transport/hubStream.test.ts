@@ -49,7 +49,7 @@ describe('the stream of a hub', () => {
     await expect.poll(async () => (await stream.next(soon, never)).next).toBe(12);
   });
 
-  it('tells of a gap in its place', async () => {
+  it('reports a gap in its place', async () => {
     sends(`${event(4)}id: 8\nevent: gap\ndata: {"next":8}\n\n${event(9)}`, 1_000);
     expect(await stream.next(later, never)).toMatchObject({ next: 4, truncated: false });
     expect(await stream.next(later, never)).toEqual({ events: [], next: 8, truncated: true });
@@ -65,7 +65,7 @@ describe('the stream of a hub', () => {
     expect(seqs(await stream.next(later, never))).toEqual([4]);
   });
 
-  it('hands out what has come before it tells that it has broken', async () => {
+  it('hands out what has come before it reports that it has broken', async () => {
     sends(event(4));
     await expect.poll(() => stream.next(later, never).then(seqs)).toEqual([4]);
     sends(event(5), 1_000);
@@ -75,7 +75,7 @@ describe('the stream of a hub', () => {
     await expect(stream.next(later, never)).rejects.toThrow('has ended');
   });
 
-  it('tells what the hub has refused, and what it said that is none of its events', async () => {
+  it('reports what the hub has refused, and what it sent that is no event', async () => {
     const refused = new HubFault('no such workflow', { status: 404, code: 'unknown' });
     const other = new HubStream(
       0,

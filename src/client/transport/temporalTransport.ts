@@ -104,7 +104,7 @@ export class TemporalTransport implements Transport {
       staticSummary: summaryOf(target, messages),
       workflowIdReusePolicy: opening === undefined ? 'ALLOW_DUPLICATE' : 'ALLOW_DUPLICATE_FAILED_ONLY',
     });
-    // The update tells how it went; the handle's own promise must not be left to reject unheard.
+    // The update's result counts; the handle's own promise must not become an unhandled rejection.
     startWorkflowOperation.workflowHandle().catch(() => undefined);
     return await this.#client.workflow.executeUpdateWithStart('request', { args: [messages], startWorkflowOperation });
   }

@@ -11,7 +11,7 @@ export type Page = Omit<Received, 'now'>;
  * failure means for it is what `classify` says of it.
  */
 export interface Transport {
-  /** The replies to each message, in order. What the first message opens or starts is opened; what has ended is asked what it would say. */
+  /** The replies to each message, in order. What the first message opens or starts is opened; for what has ended its result answers. */
   request(target: Target, messages: readonly Base[]): Promise<Envelope[][]>;
   /** @param signal ends the call. */
   receive(workflowId: string, args: ReceiveArgs, signal: AbortSignal): Promise<Received>;
