@@ -9,7 +9,7 @@ const bytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value
 function left(configBytes: number) {
   const events = Array.from({ length: 300 }, (_, i) => ({
     seq: i + 1,
-    envelope: { type: 'toy.said', id: `i${i}`, from: 'synod', ts: '', text: 'é'.repeat(500) },
+    envelope: { type: 'toy.event', id: `i${i}`, from: 'synod', ts: '', text: 'é'.repeat(500) },
   }));
   return { ...toyHost().snapshot(), config: { text: 'x'.repeat(configBytes) }, log: { head: 300, events } };
 }

@@ -101,7 +101,7 @@ export class Core<S, M extends Base> {
     };
   }
 
-  /** What the protocol says; what would take its state past its budget is refused before anything changes. */
+  /** What the protocol decides; what would take its state past its budget is refused before anything changes. */
   decide(input: Input<M>): Decision<S> {
     const decision = this.protocol.decide(this.state, input, this.context);
     if ('refuse' in decision || decision.state === this.state || input.kind !== 'message') return decision;
@@ -119,7 +119,7 @@ export class Core<S, M extends Base> {
     return { refuse: refusal('over_limit', `the state of ${this.workflowId} would pass ${MAX_STATE_BYTES} bytes`) };
   }
 
-  /** Makes what a decision emits, beside its replies, come true. */
+  /** Applies a decision: its state, its emissions beside the replies, its effects. */
   commit(decision: Decided<S>): void {
     this.state = decision.state;
     for (const outgoing of decision.emit ?? []) this.emit(outgoing, this.now);
@@ -136,7 +136,7 @@ export class Core<S, M extends Base> {
   reply(outgoing: Outgoing, seq: number, message: Answered): Envelope {
     if (this.revision < 2 || !isAcceptance(outgoing)) return this.emit(outgoing, this.now, message);
     const envelope = this.stamp.accepted(outgoing, seq, this.now, message);
-    this.subscribers.tell(envelope);
+    this.subscribers.send(envelope);
     return envelope;
   }
 
@@ -150,12 +150,12 @@ export class Core<S, M extends Base> {
     );
   }
 
-  /** Logs an emission and tells it to the workflows that it is for. */
+  /** Logs an emission and sends it to the workflows that it is for. */
   emit(outgoing: Outgoing, at: number, answers?: Answered): Envelope {
     const envelope = this.stamp.logged(outgoing, this.log.nextSeq, at, answers);
     this.#lastEmitted = envelope;
     this.append(envelope);
-    this.subscribers.tell(envelope);
+    this.subscribers.send(envelope);
     return envelope;
   }
 

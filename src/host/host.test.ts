@@ -37,7 +37,7 @@ describe('a message', () => {
 
   it('that is answered quietly is not logged, nor is its answer', () => {
     const host = toyHost();
-    expect(say(host, 'ask')).toMatchObject([{ type: 'toy.told', size: 0 }]);
+    expect(say(host, 'ask')).toMatchObject([{ type: 'toy.size', size: 0 }]);
     expect(types(host)).toEqual([]);
   });
 
@@ -47,7 +47,7 @@ describe('a message', () => {
     host.request([ask], 0);
     say(host, 'put', { item: 'a' });
     expect(host.request([ask], 5).flat()).toMatchObject([
-      { type: 'toy.told', size: 0, ts: '1970-01-01T00:00:00.000Z' },
+      { type: 'toy.size', size: 0, ts: '1970-01-01T00:00:00.000Z' },
       { type: 'toy.now', size: 1, ts: '1970-01-01T00:00:00.005Z' },
     ]);
   });
@@ -92,7 +92,7 @@ describe('the budget of the state', () => {
   );
 
   it('does not stand in the way of what needs none', () => {
-    expect(say(nearlyFull(0), 'ask')).toMatchObject([{ type: 'toy.told' }]);
+    expect(say(nearlyFull(0), 'ask')).toMatchObject([{ type: 'toy.size' }]);
   });
 });
 
@@ -163,22 +163,22 @@ describe('effects that an earlier version left', () => {
 
 describe('a sender that is a workflow', () => {
   const reply_to = 'my-workflow';
-  const told = (host: ToyHost) => host.subscribers.outbox.map(({ to, envelope }) => `${to} ${envelope.type}`);
+  const deliveries = (host: ToyHost) => host.subscribers.outbox.map(({ to, envelope }) => `${to} ${envelope.type}`);
 
   it('is sent its answers, one envelope each, by update and by signal', () => {
     const host = toyHost();
     say(host, 'ask', { reply_to });
     host.signal(raw('no', { reply_to }), 0);
     host.signal(raw('ask', { reply_to, ts: 5 }), 0);
-    expect(told(host)).toEqual(['my-workflow toy.told', 'my-workflow error']);
+    expect(deliveries(host)).toEqual(['my-workflow toy.size', 'my-workflow error']);
   });
 
-  it('is told what is for it or for the room as long as it is involved', () => {
+  it('is sent what is for it or for the room as long as it is involved', () => {
     const host = toyHost();
     say(host, 'put', { item: 'ann', reply_to });
     say(host, 'alarm', { at: 10, from: 'bob' });
     host.tick(10);
-    expect(told(host)).toEqual(['my-workflow toy.accepted', 'my-workflow toy.rang']);
+    expect(deliveries(host)).toEqual(['my-workflow toy.accepted', 'my-workflow toy.rang']);
     expect(restored(host).subscribers.outbox).toEqual(host.subscribers.outbox);
   });
 
@@ -186,7 +186,7 @@ describe('a sender that is a workflow', () => {
     const host = toyHost();
     say(host, 'alarm', { at: 10, reply_to });
     host.tick(10);
-    expect(told(host)).toEqual(['my-workflow toy.accepted']);
+    expect(deliveries(host)).toEqual(['my-workflow toy.accepted']);
   });
 
   it('is not remembered for what was refused', () => {
@@ -197,7 +197,7 @@ describe('a sender that is a workflow', () => {
 });
 
 describe('the mirror', () => {
-  it('tells the urgent ones of a storm whole', () => {
+  it('publishes the urgent ones of a storm whole', () => {
     const host = toyHost();
     for (let i = 0; i < 200; i++) say(host, 'put', { item: '' });
     say(host, 'alarm', { at: 10 });

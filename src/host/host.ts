@@ -25,7 +25,7 @@ export interface HostResult {
 const MAX_DEADLINES_AT_ONCE = 100;
 
 /**
- * Everything that holds for every primitive: which messages are heard, what is remembered, logged and told to whom.
+ * Everything that holds for every primitive: which messages are handled, what is remembered, logged and sent to whom.
  * Deterministic and without input or output: time comes in, effects and deliveries are left for the workflow to fetch.
  */
 export class Host<S, M extends Base> {
@@ -76,7 +76,7 @@ export class Host<S, M extends Base> {
     this.#settle();
   }
 
-  /** The update `receive`: calls `resolve` at once, or when there is something to tell. */
+  /** The update `receive`: calls `resolve` at once, or when there is an event for it. */
   receive(args: ReceiveArgs, now: number, resolve: (received: Received) => void): void {
     this.tick(now);
     const wait: Wait = {

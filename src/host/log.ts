@@ -14,7 +14,7 @@ export interface LogSnapshot {
   readonly events: readonly LogEvent[];
 }
 
-/** The ordered log of a workflow: numbered from 1 without gaps, the oldest entries let go at its bounds. */
+/** The ordered log of a workflow: numbered from 1 without gaps, the oldest entries evicted at its bounds. */
 export class Log {
   #events: LogEvent[] = [];
   #sizes: number[] = [];

@@ -12,7 +12,7 @@ function filled(entries: number, sender: (i: number) => string = () => 'ann'): M
 }
 
 describe('what is remembered', () => {
-  it('is told by sender and key', () => {
+  it('is known by sender and key', () => {
     const memory = filled(2);
     expect(memory.recall('ann', 'k2')).toEqual(memo(2));
     expect(memory.recall('bob', 'k2')).toBeUndefined();
@@ -101,7 +101,7 @@ describe('256 KiB', () => {
 });
 
 describe('what is pinned', () => {
-  it('is never let go', () => {
+  it('is never evicted', () => {
     const memory = new Memory();
     memory.remember('bob', 'vote', memo(7), true);
     for (let i = 1; i <= 5_000; i++) memory.remember(`s${i}`, 'k', memo(i), false);
@@ -139,7 +139,7 @@ it('is the same after a snapshot', () => {
   const restored = new Memory(new Memory(memory.snapshot()).snapshot());
   expect(JSON.stringify(restored.snapshot())).toBe(json);
   expect(restored.size).toEqual(memory.size);
-  // And it lets go of the same ones afterwards.
+  // And it evicts the same ones afterwards.
   for (const each of [memory, restored]) for (let i = 0; i < 500; i++) each.remember('z', `z${i}`, memo(i), false);
   expect(JSON.stringify(restored.snapshot())).toBe(JSON.stringify(memory.snapshot()));
 });

@@ -23,7 +23,7 @@ export interface MemorySnapshot {
   readonly senders: readonly unknown[];
 }
 
-/** An identity as a map's key. An agent id holds no space, so no two identities meet. */
+/** An identity as a map's key. An agent id holds no space, so no two identities have the same key. */
 export function identityKey(from: string, key: string): string {
   return `${from} ${key}`;
 }
@@ -36,7 +36,7 @@ function senderOf(identity: string): string {
 const MAX_PINNED_KEY_BYTES = 64;
 const DIGEST_DIGITS = 32;
 
-/** An identity as it is pinned. A digest holds no space, so it meets no identity. */
+/** An identity as it is pinned. A digest holds no space, so it is no other identity's key. */
 function pinnedKey(identity: string): string {
   return utf8Bytes(identity) <= MAX_PINNED_KEY_BYTES ? identity : sha256Hex(identity).slice(0, DIGEST_DIGITS);
 }
@@ -47,8 +47,8 @@ function pinnedKey(identity: string): string {
  */
 export class Memory {
   readonly #recent = new Map<string, Memo>();
-  /** Let go by the many, kept as the latest of an active sender. */
-  readonly #spared = new Map<string, Memo>();
+  /** Evicted from the recent ones, and kept as the latest of an active sender; `spared` in the snapshot. */
+  readonly #latestOfSenders = new Map<string, Memo>();
   readonly #pinned = new Map<string, Memo>();
   /** The latest identities of each sender, the sender last active last. */
   readonly #senders = new Map<string, readonly string[]>();
@@ -58,20 +58,24 @@ export class Memory {
   constructor(snapshot?: MemorySnapshot) {
     if (!snapshot) return;
     for (const entry of snapshot.recent) this.#bytes += load(this.#recent, entry);
-    for (const entry of snapshot.spared) this.#bytes += load(this.#spared, entry);
+    for (const entry of snapshot.spared) this.#bytes += load(this.#latestOfSenders, entry);
     for (const [identity, ...rest] of snapshot.pinned)
       this.#pinnedBytes += load(this.#pinned, [pinnedKey(identity), ...rest]);
-    for (const identity of [...this.#spared.keys(), ...this.#recent.keys()])
+    for (const identity of [...this.#latestOfSenders.keys(), ...this.#recent.keys()])
       this.#noteSender(senderOf(identity), identity);
   }
 
   get size(): { identities: number; bytes: number; pinnedBytes: number } {
-    return { identities: this.#recent.size + this.#spared.size, bytes: this.#bytes, pinnedBytes: this.#pinnedBytes };
+    return {
+      identities: this.#recent.size + this.#latestOfSenders.size,
+      bytes: this.#bytes,
+      pinnedBytes: this.#pinnedBytes,
+    };
   }
 
   recall(from: string, key: string): Memo | undefined {
     const identity = identityKey(from, key);
-    return this.#pinned.get(pinnedKey(identity)) ?? this.#recent.get(identity) ?? this.#spared.get(identity);
+    return this.#pinned.get(pinnedKey(identity)) ?? this.#recent.get(identity) ?? this.#latestOfSenders.get(identity);
   }
 
   remember(from: string, key: string, memo: Memo, pin: boolean): void {
@@ -85,18 +89,18 @@ export class Memory {
     this.#recent.set(identity, memo);
     this.#bytes += sizeOf(identity, memo);
     this.#noteSender(from, identity);
-    while (this.#recent.size > MAX_IDENTITIES) this.#letGoOldest();
+    while (this.#recent.size > MAX_IDENTITIES) this.#evictOldest();
     while (this.#bytes > MAX_IDENTITY_BYTES) {
-      const oldest = first(this.#spared) ?? first(this.#recent);
+      const oldest = first(this.#latestOfSenders) ?? first(this.#recent);
       if (oldest === undefined) break;
-      this.#drop(this.#spared.has(oldest) ? this.#spared : this.#recent, oldest);
+      this.#drop(this.#latestOfSenders.has(oldest) ? this.#latestOfSenders : this.#recent, oldest);
     }
   }
 
   snapshot(): MemorySnapshot {
     return {
       recent: [...this.#recent].map(store),
-      spared: [...this.#spared].map(store),
+      spared: [...this.#latestOfSenders].map(store),
       pinned: [...this.#pinned].map(store),
       senders: [],
     };
@@ -106,21 +110,21 @@ export class Memory {
     const latest = this.#senders.get(from) ?? [];
     this.#senders.delete(from);
     this.#senders.set(from, [...latest, identity].slice(-IDENTITIES_A_SENDER));
-    for (const old of latest.slice(0, latest.length + 1 - IDENTITIES_A_SENDER)) this.#drop(this.#spared, old);
+    for (const old of latest.slice(0, latest.length + 1 - IDENTITIES_A_SENDER)) this.#drop(this.#latestOfSenders, old);
     if (this.#senders.size <= MAX_SENDERS) return;
     const quiet = first(this.#senders);
     if (quiet === undefined) return;
-    for (const old of this.#senders.get(quiet) ?? []) this.#drop(this.#spared, old);
+    for (const old of this.#senders.get(quiet) ?? []) this.#drop(this.#latestOfSenders, old);
     this.#senders.delete(quiet);
   }
 
-  #letGoOldest(): void {
+  #evictOldest(): void {
     const oldest = first(this.#recent);
     const memo = oldest === undefined ? undefined : this.#recent.get(oldest);
     if (oldest === undefined || !memo) return;
     if (this.#senders.get(senderOf(oldest))?.includes(oldest)) {
       this.#recent.delete(oldest);
-      this.#spared.set(oldest, memo);
+      this.#latestOfSenders.set(oldest, memo);
     } else this.#drop(this.#recent, oldest);
   }
 

@@ -14,15 +14,15 @@ import { fit, isAcceptance, refused, type Answered } from './stamp.ts';
 export type Via = 'update' | 'signal';
 
 /** A message that passed the checks of its shape. */
-type Heard<M> =
+type Parsed<M> =
   { readonly kind: 'message'; readonly message: M } | { readonly kind: 'config'; readonly message: ConfigSet };
 
 /** Digits of a body's hash that an identity keeps. */
 const BODY_DIGITS = 24;
 
 /**
- * Hears the messages of one workflow: shape, role, repeat, hops, expiry, address, and then the protocol, in this order.
- * Only what the protocol said is remembered.
+ * Handles the messages of one workflow: shape, role, repeat, hops, expiry, address, and then the protocol, in this order.
+ * Only what the protocol decided is remembered.
  */
 export class Messages<S, M extends Base> {
   readonly #core: Core<S, M>;
@@ -49,16 +49,16 @@ export class Messages<S, M extends Base> {
     return this.#check(raw, shaped, via, early);
   }
 
-  #check(raw: unknown, heard: Heard<M>, via: Via, early: boolean): Envelope[] {
+  #check(raw: unknown, parsed: Parsed<M>, via: Via, early: boolean): Envelope[] {
     const core = this.#core;
-    const message: Base = heard.message;
+    const message: Base = parsed.message;
     const { from, key } = identityOf(message);
     const body = bodyHash(message);
-    const memo = core.memory.recall(from, key) ?? this.#known(heard, body);
+    const memo = core.memory.recall(from, key) ?? this.#known(parsed, body);
     if (memo === 'other') return this.#conflict(message, key, via);
     if (memo)
       return memo.body === body.slice(0, BODY_DIGITS)
-        ? this.#repeat(heard, memo, via)
+        ? this.#repeat(parsed, memo, via)
         : this.#conflict(message, key, via);
     if (message.max_hops === 0) {
       core.counters.hops_exhausted += 1;
@@ -70,7 +70,7 @@ export class Messages<S, M extends Base> {
     if (early && core.opened) return this.#refuse(tooEarly(core.workflowId), message, message.reply_to, via);
     const opens = core.completes && message.type === core.protocol.opening;
     if (opens && core.opened) return this.#conflict(message, key, via);
-    const decision = this.#unopened(opens) ?? this.#decide(heard);
+    const decision = this.#unopened(opens) ?? this.#decide(parsed);
     if ('refuse' in decision) {
       const { code, reason } = decision.refuse;
       // Over the budget nothing changed: the same message may succeed later.
@@ -82,32 +82,32 @@ export class Messages<S, M extends Base> {
     if (message.reply_to !== undefined) core.subscribers.subscribe(from, message.reply_to);
     const { verdict = ['accepted'], transient = false, note = {}, pin = false } = decision;
     const quiet = transient || (decision.quiet ?? false);
-    const outgoing = this.#answers(heard, verdict, decision.state);
+    const outgoing = this.#answers(parsed, verdict, decision.state);
     const seq = core.log.nextSeq;
     if (!quiet) core.append(fit({ ...asLogged(message, note), seq }));
     if (!transient) this.#remember(message, body, verdict, quiet ? 0 : seq + 1, pin);
     const replies = outgoing.map((reply, i) =>
       quiet ? core.stamp.unlogged(reply, i, core.now, message) : core.reply(reply, seq, message),
     );
-    if (quiet) for (const reply of replies) core.subscribers.tell(reply);
+    if (quiet) for (const reply of replies) core.subscribers.send(reply);
     core.commit(decision);
     return replies;
   }
 
   /** What the state still shows of a message whose identity was evicted; `other` where the same identity had another body. */
-  #known(heard: Heard<M>, body: string): Memo | 'other' | undefined {
+  #known(parsed: Parsed<M>, body: string): Memo | 'other' | undefined {
     const { protocol, state, context, revision, now } = this.#core;
-    if (heard.kind !== 'message' || revision < 2) return undefined;
-    const verdict = protocol.known?.(state, heard.message, context);
+    if (parsed.kind !== 'message' || revision < 2) return undefined;
+    const verdict = protocol.known?.(state, parsed.message, context);
     if (verdict === undefined || verdict === 'other') return verdict;
-    this.#remember(heard.message, body, verdict, 0, false);
+    this.#remember(parsed.message, body, verdict, 0, false);
     return { body: body.slice(0, BODY_DIGITS), verdict, seq: 0, at: now };
   }
 
-  #decide(heard: Heard<M>): Decision<S> {
+  #decide(parsed: Parsed<M>): Decision<S> {
     const core = this.#core;
-    if (heard.kind === 'message') return core.decide({ kind: 'message', message: heard.message });
-    const fault = core.config.merge(heard.message.config);
+    if (parsed.kind === 'message') return core.decide({ kind: 'message', message: parsed.message });
+    const fault = core.config.merge(parsed.message.config);
     if (fault !== undefined) return { refuse: refusal('over_limit', fault) };
     core.log.retain = core.config.retain;
     return { ...core.decide({ kind: 'config' }), verdict: ['configured'] };
@@ -127,25 +127,25 @@ export class Messages<S, M extends Base> {
   }
 
   /** The replies that a verdict stands for, now or for a repeat. */
-  #answers(heard: Heard<M>, verdict: Verdict, state: S): readonly Outgoing[] {
+  #answers(parsed: Parsed<M>, verdict: Verdict, state: S): readonly Outgoing[] {
     const { protocol } = this.#core;
-    const to = heard.message.from;
+    const to = parsed.message.from;
     const [kind, code, reason] = verdict;
     if (kind === 'refused' && isRefusalCode(code)) return [refused({ code, reason: String(reason) }, to)];
-    if (heard.kind === 'config') return [{ type: 'config.accepted', to, config: heard.message.config }];
-    const replies = protocol.answer(heard.message, verdict, state);
+    if (parsed.kind === 'config') return [{ type: 'config.accepted', to, config: parsed.message.config }];
+    const replies = protocol.answer(parsed.message, verdict, state);
     return replies.length > 0 ? replies : [{ type: `${protocol.area}.accepted`, to }];
   }
 
   /** The first reply again, and then what became of it. */
-  #repeat(heard: Heard<M>, memo: Memo, via: Via): Envelope[] {
+  #repeat(parsed: Parsed<M>, memo: Memo, via: Via): Envelope[] {
     const { stamp, counters, state, protocol, subscribers, now } = this.#core;
     counters.repeated += 1;
-    const { message } = heard;
-    const first = this.#answers(heard, memo.verdict, state);
+    const { message } = parsed;
+    const first = this.#answers(parsed, memo.verdict, state);
     const since =
-      heard.kind === 'message' && memo.verdict[0] !== 'refused'
-        ? protocol.since(state, heard.message, memo.verdict)
+      parsed.kind === 'message' && memo.verdict[0] !== 'refused'
+        ? protocol.since(state, parsed.message, memo.verdict)
         : [];
     const again =
       memo.seq > 0

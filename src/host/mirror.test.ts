@@ -4,7 +4,7 @@ import { Mirror } from './mirror.ts';
 
 const URGENT = new Set(['toy.rang']);
 
-function event(seq: number, type = 'toy.said', text = ''): LogEvent {
+function event(seq: number, type = 'toy.event', text = ''): LogEvent {
   return { seq, envelope: { type, id: `i${seq}`, from: 'synod', ts: '', text } };
 }
 
@@ -14,11 +14,11 @@ function take(mirror: Mirror): readonly LogEvent[] {
 
 function filled(count: number, urgentAt: ReadonlySet<number> = new Set()): Mirror {
   const mirror = new Mirror(URGENT);
-  for (let seq = 1; seq <= count; seq++) mirror.add(event(seq, urgentAt.has(seq) ? 'toy.rang' : 'toy.said'));
+  for (let seq = 1; seq <= count; seq++) mirror.add(event(seq, urgentAt.has(seq) ? 'toy.rang' : 'toy.event'));
   return mirror;
 }
 
-it('tells what was logged, in order, once', () => {
+it('publishes what was logged, in order, once', () => {
   const mirror = filled(3);
   expect(mirror.pending).toBe(3);
   expect(take(mirror).map(({ seq }) => seq)).toEqual([1, 2, 3]);
@@ -27,14 +27,14 @@ it('tells what was logged, in order, once', () => {
 });
 
 describe('more than 200 envelopes', () => {
-  it('are told as at most 200, the last of them a digest of the others', () => {
-    const told = take(filled(1_000));
-    expect(told).toHaveLength(200);
-    expect(told.at(-1)).toMatchObject({
+  it('are published as at most 200, the last of them a digest of the others', () => {
+    const published = take(filled(1_000));
+    expect(published).toHaveLength(200);
+    expect(published.at(-1)).toMatchObject({
       seq: 1_000,
-      envelope: { type: 'synod.digest', from: 'synod', from_seq: 200, to_seq: 1_000, counts: { 'toy.said': 801 } },
+      envelope: { type: 'synod.digest', from: 'synod', from_seq: 200, to_seq: 1_000, counts: { 'toy.event': 801 } },
     });
-    expect(told.slice(0, -1).map(({ seq }) => seq)).toEqual(Array.from({ length: 199 }, (_, i) => i + 1));
+    expect(published.slice(0, -1).map(({ seq }) => seq)).toEqual(Array.from({ length: 199 }, (_, i) => i + 1));
   });
 
   it('count each type', () => {
@@ -52,14 +52,16 @@ describe('more than 200 envelopes', () => {
   });
 
   it('keep the urgent ones whole', () => {
-    const told = take(filled(1_000, new Set([5, 600, 999])));
-    expect(told.filter(({ envelope }) => envelope.type === 'toy.rang').map(({ seq }) => seq)).toEqual([5, 600, 999]);
-    expect(told.at(-1)?.envelope).toMatchObject({ type: 'synod.digest', counts: { 'toy.said': 798 } });
+    const published = take(filled(1_000, new Set([5, 600, 999])));
+    expect(published.filter(({ envelope }) => envelope.type === 'toy.rang').map(({ seq }) => seq)).toEqual([
+      5, 600, 999,
+    ]);
+    expect(published.at(-1)?.envelope).toMatchObject({ type: 'synod.digest', counts: { 'toy.event': 798 } });
   });
 
   it('never make the numbers go back, so that the room can tell repeats', () => {
-    const told = take(filled(500, new Set([450, 500]))).map(({ seq }) => seq);
-    expect(told).toEqual([...told].sort((a, b) => a - b));
+    const published = take(filled(500, new Set([450, 500]))).map(({ seq }) => seq);
+    expect(published).toEqual([...published].sort((a, b) => a - b));
   });
 });
 
@@ -107,6 +109,6 @@ describe('what was taken and is not published', () => {
     take(mirror);
     for (let seq = 151; seq <= 500; seq++) mirror.add(event(seq));
     const digest = take(new Mirror(URGENT, mirror.snapshot())).at(-1);
-    expect(digest).toMatchObject({ seq: 500, envelope: { from_seq: 350, to_seq: 500, counts: { 'toy.said': 151 } } });
+    expect(digest).toMatchObject({ seq: 500, envelope: { from_seq: 350, to_seq: 500, counts: { 'toy.event': 151 } } });
   });
 });

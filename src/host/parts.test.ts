@@ -7,8 +7,8 @@ import { RefusalQuota } from './quota.ts';
 import { fit, refused, Stamp } from './stamp.ts';
 import { Subscribers } from './subscribers.ts';
 
-function said(id: string, to?: string): Envelope {
-  return { type: 'toy.said', id, from: 'synod', ts: '', ...(to === undefined ? {} : { to }) };
+function envelopeOf(id: string, to?: string): Envelope {
+  return { type: 'toy.event', id, from: 'synod', ts: '', ...(to === undefined ? {} : { to }) };
 }
 
 describe('configuration', () => {
@@ -81,8 +81,8 @@ describe('the stamp', () => {
   const answers = { id: 'm', from: 'ann' };
 
   it('says who, when, what it answers and where it stands', () => {
-    expect(stamp.logged({ type: 'toy.told', to: 'ann', size: 1 }, 7, 0, answers)).toMatchObject({
-      type: 'toy.told',
+    expect(stamp.logged({ type: 'toy.size', to: 'ann', size: 1 }, 7, 0, answers)).toMatchObject({
+      type: 'toy.size',
       from: 'synod',
       to: 'ann',
       ts: '1970-01-01T00:00:00.000Z',
@@ -93,7 +93,7 @@ describe('the stamp', () => {
   });
 
   it('gives an unlogged one no number', () => {
-    expect(stamp.unlogged({ type: 'toy.told' }, 0, 0, answers)).not.toHaveProperty('seq');
+    expect(stamp.unlogged({ type: 'toy.size' }, 0, 0, answers)).not.toHaveProperty('seq');
   });
 
   it('gives ids that no two emissions of the room share', () => {
@@ -125,32 +125,44 @@ describe('an envelope that is emitted', () => {
   const bytes = (envelope: Envelope) => Buffer.byteLength(JSON.stringify(envelope));
 
   it('is whole at 16 KiB', () => {
-    const base = { ...said('i'), text: '' };
+    const base = { ...envelopeOf('i'), text: '' };
     const full = { ...base, text: 'x'.repeat(16_384 - bytes(base)) };
     expect(fit(full)).toBe(full);
   });
 
   it('leaves out its largest free field past that, and names it', () => {
-    const big = { ...said('i', 'ann'), task_id: '日'.repeat(200), text: 'é'.repeat(8_000), note: 'n', title: 't' };
+    const big = {
+      ...envelopeOf('i', 'ann'),
+      task_id: '日'.repeat(200),
+      text: 'é'.repeat(8_000),
+      note: 'n',
+      title: 't',
+    };
     const small = fit(big);
     expect(bytes(small)).toBeLessThanOrEqual(16_384);
-    expect(small).toEqual({ ...said('i', 'ann'), task_id: '日'.repeat(200), note: 'n', title: 't', omitted: ['text'] });
+    expect(small).toEqual({
+      ...envelopeOf('i', 'ann'),
+      task_id: '日'.repeat(200),
+      note: 'n',
+      title: 't',
+      omitted: ['text'],
+    });
   });
 
   it('leaves out as many as it must', () => {
-    const small = fit({ ...said('i'), a: 'x'.repeat(17_000), b: 'x'.repeat(16_900), c: 'x' });
-    expect(small).toEqual({ ...said('i'), c: 'x', omitted: ['a', 'b'] });
+    const small = fit({ ...envelopeOf('i'), a: 'x'.repeat(17_000), b: 'x'.repeat(16_900), c: 'x' });
+    expect(small).toEqual({ ...envelopeOf('i'), c: 'x', omitted: ['a', 'b'] });
   });
 });
 
 describe('agents that are workflows', () => {
-  it('are told what is for them and what is for the room', () => {
+  it('are sent what is for them and what is for the room', () => {
     const subscribers = new Subscribers();
     subscribers.subscribe('ann', 'wf-a');
     subscribers.subscribe('bob', 'wf-b');
-    subscribers.tell(said('1', 'ann'));
-    subscribers.tell(said('2'));
-    subscribers.tell(said('3', 'cleo'));
+    subscribers.send(envelopeOf('1', 'ann'));
+    subscribers.send(envelopeOf('2'));
+    subscribers.send(envelopeOf('3', 'cleo'));
     expect(subscribers.outbox.map(({ to, envelope }) => `${to} ${envelope.id}`)).toEqual([
       'wf-a 1',
       'wf-a 2',
@@ -158,11 +170,11 @@ describe('agents that are workflows', () => {
     ]);
   });
 
-  it('are told once where one workflow is several agents', () => {
+  it('are sent it once where one workflow is several agents', () => {
     const subscribers = new Subscribers();
     subscribers.subscribe('ann', 'wf');
     subscribers.subscribe('bob', 'wf');
-    subscribers.tell(said('1'));
+    subscribers.send(envelopeOf('1'));
     expect(subscribers.outbox).toHaveLength(1);
   });
 
@@ -170,7 +182,7 @@ describe('agents that are workflows', () => {
     const subscribers = new Subscribers();
     for (let i = 0; i < 1_025; i++) subscribers.subscribe(`a${i}`, `wf-${i}`);
     expect(subscribers.size).toBe(1_024);
-    for (const to of ['a0', 'a1']) subscribers.tell(said('1', to));
+    for (const to of ['a0', 'a1']) subscribers.send(envelopeOf('1', to));
     expect(subscribers.outbox.map(({ to }) => to)).toEqual(['wf-1']);
   });
 
@@ -178,16 +190,16 @@ describe('agents that are workflows', () => {
     const subscribers = new Subscribers();
     subscribers.subscribe('ann', 'wf-a');
     subscribers.subscribe('bob', 'wf-b');
-    subscribers.tell(said('1'));
+    subscribers.send(envelopeOf('1'));
     subscribers.unreachable('wf-a');
-    subscribers.tell(said('2'));
+    subscribers.send(envelopeOf('2'));
     expect(subscribers.outbox.map(({ to, envelope }) => `${to} ${envelope.id}`)).toEqual(['wf-b 1', 'wf-b 2']);
   });
 
   it('are forgotten when they wait for nothing any more, yet get what was for them', () => {
     const subscribers = new Subscribers();
     subscribers.subscribe('ann', 'wf-a');
-    subscribers.tell(said('1', 'ann'));
+    subscribers.send(envelopeOf('1', 'ann'));
     subscribers.prune(() => false);
     expect([subscribers.size, subscribers.outbox.length]).toEqual([0, 1]);
   });
@@ -195,19 +207,19 @@ describe('agents that are workflows', () => {
   it('get each envelope once, in order, over a snapshot', () => {
     const subscribers = new Subscribers();
     subscribers.subscribe('ann', 'wf-a');
-    for (const id of ['1', '2', '3']) subscribers.tell(said(id));
+    for (const id of ['1', '2', '3']) subscribers.send(envelopeOf(id));
     const first = subscribers.outbox[0];
     if (first) subscribers.delivered(first);
     const next = new Subscribers(subscribers.snapshot());
-    next.tell(said('4', 'ann'));
+    next.send(envelopeOf('4', 'ann'));
     expect(next.outbox.map(({ envelope }) => envelope.id)).toEqual(['2', '3', '4']);
   });
 
-  it('hold a word to a thousand workflows once, and three such words whole', () => {
+  it('hold an envelope to a thousand workflows once, and three such envelopes whole', () => {
     const subscribers = new Subscribers();
     for (let i = 0; i < 1_000; i++) subscribers.subscribe(`a${i}`, `wf-${i}`);
-    const word = { ...said('1'), text: 'x'.repeat(15 * 1024) };
-    for (const id of ['1', '2', '3']) subscribers.tell({ ...word, id });
+    const one = { ...envelopeOf('1'), text: 'x'.repeat(15 * 1024) };
+    for (const id of ['1', '2', '3']) subscribers.send({ ...one, id });
     expect(subscribers.outbox).toHaveLength(3_000);
     expect(JSON.stringify(subscribers.snapshot()).length).toBeLessThan(128 * 1024);
     const restored = new Subscribers(subscribers.snapshot());
@@ -217,18 +229,18 @@ describe('agents that are workflows', () => {
   it('lose the oldest past 192 KiB that wait, and count right whatever goes first', () => {
     const subscribers = new Subscribers();
     for (const agent of ['ann', 'bob']) subscribers.subscribe(agent, `wf-${agent}`);
-    const words = Array.from({ length: 40 }, (_, i) => ({ ...said(`${i}`), text: 'x'.repeat(10 * 1024) }));
-    for (const word of words) subscribers.tell(word);
+    const large = Array.from({ length: 40 }, (_, i) => ({ ...envelopeOf(`${i}`), text: 'x'.repeat(10 * 1024) }));
+    for (const one of large) subscribers.send(one);
     const bytes = () => Buffer.byteLength(JSON.stringify(subscribers.snapshot().outbox));
     expect(bytes()).toBeLessThanOrEqual(192 * 1024 + 2_000);
     expect(subscribers.outbox.at(-1)?.envelope.id).toBe('39');
     expect(subscribers.outbox.length).toBeGreaterThanOrEqual(34);
     // Half of the deliveries go, envelopes stay: no room has been won for more than their names.
     for (const delivery of subscribers.outbox.filter(({ to }) => to === 'wf-ann')) subscribers.delivered(delivery);
-    for (const word of words) subscribers.tell({ ...word, id: `again-${word.id}` });
+    for (const one of large) subscribers.send({ ...one, id: `again-${one.id}` });
     expect(bytes()).toBeLessThanOrEqual(192 * 1024 + 2_000);
     for (const delivery of subscribers.outbox.slice()) subscribers.delivered(delivery);
-    for (const word of words.slice(0, 16)) subscribers.tell(word);
+    for (const one of large.slice(0, 16)) subscribers.send(one);
     expect(subscribers.outbox).toHaveLength(32);
   });
 

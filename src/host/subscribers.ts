@@ -10,7 +10,7 @@ export interface Delivery {
 
 export interface SubscribersSnapshot {
   readonly agents: readonly (readonly [agent: string, workflowId: string])[];
-  /** What one envelope is owed to stands beside it: a word to a thousand workflows is kept once. */
+  /** What one envelope is owed to stands beside it: an envelope to a thousand workflows is kept once. */
   readonly outbox: readonly { readonly to: readonly string[]; readonly envelope: Envelope }[];
 }
 
@@ -35,7 +35,7 @@ export class Subscribers {
     return this.#agents.size;
   }
 
-  /** Remembers where an agent's answers go; its latest word counts. The oldest are forgotten at the bounds. */
+  /** Remembers where an agent's answers go; its latest message counts. The oldest are forgotten at the bounds. */
   subscribe(agent: string, workflowId: string): void {
     this.#forget(agent);
     this.#agents.set(agent, workflowId);
@@ -55,7 +55,7 @@ export class Subscribers {
   }
 
   /** Queues an envelope for whom it is: the one agent, or all of the room. */
-  tell(envelope: Envelope): void {
+  send(envelope: Envelope): void {
     const targets = envelope.to === undefined ? new Set(this.#agents.values()) : [this.#agents.get(envelope.to)];
     for (const to of targets) if (to !== undefined) this.deliver({ to, envelope });
   }

@@ -42,16 +42,16 @@ export const toy: Protocol<ToyState, ToyMessage> = {
       case 'toy.alarm':
         return { state: { ...state, alarms: [...state.alarms, input.message.at] } };
       case 'toy.ask':
-        return { state, verdict: ['told', state.items.length], quiet: true };
+        return { state, verdict: ['size', state.items.length], quiet: true };
       case 'toy.no':
         return { refuse: refusal('held', 'no') };
       case 'toy.admin':
         return { state, effects: [{ name: 'escalate', input: { why: 'asked' } }] };
     }
   },
-  answer: ({ from }, [kind, size]) => (kind === 'told' ? [{ type: 'toy.told', to: from, size: Number(size) }] : []),
+  answer: ({ from }, [kind, size]) => (kind === 'size' ? [{ type: 'toy.size', to: from, size: Number(size) }] : []),
   since: (state, { from }, [kind, size]) =>
-    kind === 'told' && state.items.length !== size ? [{ type: 'toy.now', to: from, size: state.items.length }] : [],
+    kind === 'size' && state.items.length !== size ? [{ type: 'toy.now', to: from, size: state.items.length }] : [],
   nextDeadline: ({ alarms }) => (alarms.length === 0 ? null : { at: Math.min(...alarms), summary: 'an alarm' }),
   view: ({ items }) => ({ size: items.length }),
   details: ({ items }) => `${items.length} items.`,

@@ -32,7 +32,7 @@ function setUp() {
 }
 
 function event(seq: number, to?: string): { seq: number; envelope: Envelope } {
-  return { seq, envelope: { type: 'toy.said', id: 'i', from: 'synod', ts: '', ...(to === undefined ? {} : { to }) } };
+  return { seq, envelope: { type: 'toy.event', id: 'i', from: 'synod', ts: '', ...(to === undefined ? {} : { to }) } };
 }
 
 describe('waits held', () => {

@@ -19,7 +19,7 @@ describe.each(subjects)('after 10,000 messages $name', (of) => {
   function follow(): void {
     for (;;) {
       const { events, next, truncated } = drive.read('*', cursor);
-      if (truncated) throw new Error('an event was let go before it was read');
+      if (truncated) throw new Error('an event was evicted before it was read');
       if (next === cursor) return;
       for (const { seq, envelope } of events) note(seq, envelope);
       cursor = next;
@@ -78,7 +78,7 @@ describe.each(subjects)('after 10,000 messages $name', (of) => {
 });
 
 describe.each(subjects)('the bounds of $name', (of) => {
-  it('are 1,000 entries of the log: one more lets the oldest go', () => {
+  it('are 1,000 entries of the log: one more evicts the oldest', () => {
     const drive = new Drive(of).run(of.script.slice(0, 1));
     while (drive.head < 1_000) drive.request(drive.message(CONFIGURE));
     const exact = drive.head === 1_000;
@@ -177,7 +177,7 @@ describe.each(subjects)('receive on $name', (of) => {
     expect(drive.read('ann', -1)).toMatchObject({ events: [], next: head, truncated: false });
   });
 
-  it('tells the time', () => {
+  it('returns the time', () => {
     const drive = new Drive(of).run(of.script.slice(0, 1));
     drive.now += 1_234;
     expect(drive.read('ann', 0).now).toBe(new Date(drive.now).toISOString());

@@ -100,7 +100,7 @@ describe.each(subjects)('foreign messages to $name', (of) => {
 });
 
 describe.each(subjects)('types that $name does not handle', (of) => {
-  const types = ['zebra.run', 'error', 'synod.digest', 'synod.reply', `${of.area}.accepted`, `${of.area}.unheard`];
+  const types = ['zebra.run', 'error', 'synod.digest', 'synod.reply', `${of.area}.accepted`, `${of.area}.unhandled`];
   it.each([...types, ...subjects.flatMap((other) => (other === of ? [] : other.types))])(
     '%s gets no answer',
     (type) => {
@@ -230,7 +230,7 @@ describe.each(subjects.filter(({ completes }) => completes))('$name, not opened 
     expect(drive.host.result).toBeUndefined();
   });
 
-  it('tells the room nothing, so that the next of its name starts anew', () => {
+  it('publishes nothing to the room, so that the next of its name starts anew', () => {
     const drive = new Drive(of);
     drive.host.signal(drive.message(of.storm(0)), drive.now);
     expect(drive.host.mirror.pending).toBe(0);

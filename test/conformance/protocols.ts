@@ -88,13 +88,13 @@ const taskSubject = subject(taskLease, {
   },
 });
 
-// A room: introductions, posts, and what a task of it tells.
+// A room: introductions, posts, and what a task of it publishes.
 
 const source = 'synod:lab:task:t';
 const since = '2026-01-01T00:00:00.000Z';
 
-function told(seq: number, status: string, final?: true): Step {
-  const envelope = { type: 'task.said', id: `x${seq}`, from: 'synod', ts: since, seq };
+function published(seq: number, status: string, final?: true): Step {
+  const envelope = { type: 'task.event', id: `x${seq}`, from: 'synod', ts: since, seq };
   const row = { id: 't', kind: 'task', status, since };
   return { publish: { source, events: [{ seq, envelope }], row, ...(final ? { final } : {}) } };
 }
@@ -111,14 +111,14 @@ const roomSubject = subject(room, {
   workflowId: 'synod:lab:room',
   script: [
     join,
-    told(1, 'open'),
+    published(1, 'open'),
     post,
     { ...join, quiet: true },
-    told(2, 'held'),
+    published(2, 'held'),
     { say: { ...join.say, purpose: 'counting' }, answer: 'room.accepted' },
     pause,
     { ...pause, quiet: true },
-    told(3, 'completed', true),
+    published(3, 'completed', true),
     post,
     resume,
     { ...resume, quiet: true },
@@ -128,7 +128,7 @@ const roomSubject = subject(room, {
   deadlines: [
     {
       name: 'an ended source',
-      steps: [join, told(1, 'completed', true)],
+      steps: [join, published(1, 'completed', true)],
       say: post.say,
       before: 'room.accepted',
       after: 'room.accepted',

@@ -5,7 +5,7 @@ import { subjects } from './protocols.ts';
 
 const LATE = { expires_at: '2000-01-01T00:00:00Z' };
 
-/** Repeats a message, says whether the first reply came again, and checks that nothing was done. */
+/** Repeats a message, and checks that the first reply comes again and that nothing is done. */
 function expectRepeated(drive: Drive, { raw, replies }: Sent, changes: { [field: string]: string | number }): void {
   const before = drive.standing;
   const accepted = drive.counter('accepted');
@@ -16,7 +16,7 @@ function expectRepeated(drive: Drive, { raw, replies }: Sent, changes: { [field:
   expect(drive.counter('accepted')).toBe(accepted);
 }
 
-/** Some message of the same sender that says something else. */
+/** Some message of the same sender with another body. */
 function otherBody(of: Subject, { raw }: Sent): { [field: string]: unknown } {
   const other = of.messages.find(({ type }) => type !== raw.type && !of.operatorTypes.includes(type));
   if (!other) throw new Error(`${of.name} needs samples of two types`);

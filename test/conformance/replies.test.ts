@@ -83,8 +83,8 @@ describe.each(subjects)('the log of $name', (of) => {
       const logged = events.filter(({ envelope }) => envelope.id === raw.id && envelope.from === raw.from);
       expect(logged).toHaveLength(step.quiet ? 0 : 1);
       for (const { envelope } of logged) {
-        const { to: _t, reply_to: _r, colour: _c, ...said } = raw;
-        expect(envelope).toMatchObject(said);
+        const { to: _t, reply_to: _r, colour: _c, ...fields } = raw;
+        expect(envelope).toMatchObject(fields);
         expect(Object.keys(envelope)).not.toEqual(expect.arrayContaining(['to']));
         expect(Object.keys(envelope)).not.toEqual(expect.arrayContaining(['reply_to']));
         expect(Object.keys(envelope)).not.toEqual(expect.arrayContaining(['colour']));

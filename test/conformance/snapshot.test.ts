@@ -21,7 +21,7 @@ describe.each(subjects)('the state of $name', (of) => {
     expect(ends[0]).toBe(ends[1]);
   });
 
-  it('is told to an operator in plain sentences', () => {
+  it('is described to an operator in plain sentences', () => {
     const drive = new Drive(of);
     for (const step of of.script) {
       drive.step(step);
@@ -77,9 +77,9 @@ describe.each(subjects)('$name with waits and a deadline pending', (of) => {
 });
 
 describe.each(subjects)('the mirror of $name', (of) => {
-  it('tells the room what is logged, over runs, once', () => {
+  it('publishes to the room what is logged, over runs, once', () => {
     const drive = new Drive(of, { restarts: true });
-    const told: number[] = [];
+    const published: number[] = [];
     for (const step of of.script) {
       drive.step(step);
       const taken = drive.host.mirror.take(of.workflowId, drive.now);
@@ -88,9 +88,9 @@ describe.each(subjects)('the mirror of $name', (of) => {
       const again = drive.host.mirror.take(of.workflowId, drive.now);
       expect(again).toEqual(taken);
       drive.host.mirror.published();
-      told.push(...again.map(({ seq }) => seq));
+      published.push(...again.map(({ seq }) => seq));
     }
     // A room is what the others are mirrored to.
-    expect(told).toEqual(of.area === 'room' ? [] : drive.read('*', 0).events.map(({ seq }) => seq));
+    expect(published).toEqual(of.area === 'room' ? [] : drive.read('*', 0).events.map(({ seq }) => seq));
   });
 });

@@ -35,7 +35,7 @@ export type Step =
   | { readonly deadline: string }
   | { readonly publish: Publication };
 
-/** One of a protocol's deadlines, and how a message fares before and after it. */
+/** One of a protocol's deadlines, and how a message is answered before and after it. */
 export interface DeadlineSample {
   readonly name: string;
   readonly steps: readonly Step[];
@@ -46,7 +46,7 @@ export interface DeadlineSample {
   readonly after: string;
 }
 
-/** All that the suite must be told of a protocol. */
+/** All that the suite needs of a protocol. */
 export interface Samples {
   readonly workflowId: string;
   /** Drives it from start to finish; the first step opens it. */
@@ -58,7 +58,7 @@ export interface Samples {
   /** Fields that name another instance. */
   readonly foreign: readonly { readonly [field: string]: Json }[];
   readonly deadlines: readonly DeadlineSample[];
-  /** It tells nobody what it does: its log holds refusals and configuration alone. */
+  /** It logs nothing of what it does: its log holds refusals and configuration alone. */
   readonly silent?: true;
   /** The nth of endless messages that keep it busy, accepted after the first step. */
   readonly storm: (n: number) => Said;
@@ -104,7 +104,7 @@ export function subject<S, M extends Base>(protocol: Protocol<S, M>, samples: Sa
   };
 }
 
-/** A state that keeps indexes beside what it stores says itself what that is: it must be plain, and all of the state. */
+/** A state that keeps indexes beside what it stores defines itself what that is: it must be plain, and all of the state. */
 function asStored(state: unknown): unknown {
   if (typeof state !== 'object' || state === null || !('toJSON' in state) || typeof state.toJSON !== 'function')
     return state;

@@ -26,8 +26,8 @@ def test_an_election_is_won_and_fenced_by_updates():
         assert (await ask("directive", "ann", epoch=2, directive="mine"))["type"] == "coordinator.accepted"
 
         page = await wire.receive([])
-        told = [(e["type"], e["epoch"]) for e in (event["envelope"] for event in page["events"]) if "epoch" in e]
-        assert told == [
+        logged_events = [(e["type"], e["epoch"]) for e in (event["envelope"] for event in page["events"]) if "epoch" in e]
+        assert logged_events == [
             ("coordinator.elected", 1),
             ("coordinator.directive", 1),
             ("coordinator.resign", 1),
@@ -45,7 +45,7 @@ def test_the_same_by_signals_alone():
     async def run():
         wire = coordinator(await connect(), "py-election", "signals")
 
-        async def tell(verb: str, sender: str, **fields) -> dict:
+        async def send(verb: str, sender: str, **fields) -> dict:
             message = say(f"coordinator.{verb}", sender, role="signals", **fields)
             await wire.signal(message)
             return message
@@ -56,16 +56,16 @@ def test_the_same_by_signals_alone():
         async def logged(message: dict) -> dict:
             return await wire.until([], lambda e: e["id"] == message["id"] and e["from"] == message["from"])
 
-        joined = await answer(await tell("join", "bob", heartbeat_seconds=60))
+        joined = await answer(await send("join", "bob", heartbeat_seconds=60))
         assert (joined["type"], joined["epoch"], joined["coordinator"]) == ("coordinator.joined", 1, "bob")
-        await answer(await tell("join", "ann"))
-        first = await logged(await tell("directive", "bob", epoch=1, directive="first"))
+        await answer(await send("join", "ann"))
+        first = await logged(await send("directive", "bob", epoch=1, directive="first"))
         assert (first["type"], first["from"]) == ("coordinator.directive", "bob")
-        await tell("resign", "bob", epoch=1)
+        await send("resign", "bob", epoch=1)
         elected = await wire.until(["ann"], lambda e: e["type"] == "coordinator.elected" and e["epoch"] == 2)
         assert elected["coordinator"] == "ann" and "to" not in elected
-        refused = await answer(await tell("directive", "bob", epoch=1, directive="late"))
+        refused = await answer(await send("directive", "bob", epoch=1, directive="late"))
         assert (refused["type"], refused["code"]) == ("error", "stale_epoch")
-        assert (await logged(await tell("directive", "ann", epoch=2, directive="second")))["epoch"] == 2
+        assert (await logged(await send("directive", "ann", epoch=2, directive="second")))["epoch"] == 2
 
     asyncio.run(run())

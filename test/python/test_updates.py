@@ -32,27 +32,27 @@ def test_announces_claims_renews_completes_and_reads_the_room():
         assert [(e["type"], e["result"]) for e in completed] == [("task.completed", {"ok": True})]
         assert [(e["type"], e["code"]) for e in refused] == [("error", "closed")]
 
-        told = await read_room(client, "py-updates", wire.id)
-        assert [e["type"] for e in told] == [
+        published = await read_room(client, "py-updates", wire.id)
+        assert [e["type"] for e in published] == [
             "task.announce", "task.claim", "task.ack", "task.closed", "task.complete", "task.completed",
         ]
-        assert [e["source_seq"] for e in told] == [1, 2, 3, 4, 5, 6]
-        assert told[0]["title"] == "Grüße" and told[0]["input"] == opening["input"]
+        assert [e["source_seq"] for e in published] == [1, 2, 3, 4, 5, 6]
+        assert published[0]["title"] == "Grüße" and published[0]["input"] == opening["input"]
 
     asyncio.run(run())
 
 
 async def read_room(client, name: str, source: str) -> list[dict]:
-    """What the room says of a source, up to the source's end."""
+    """What the room has of a source, up to the source's end."""
     wire = room(client, name)
     # The mirror starts the room: to read it before, introduce yourself.
     await wire.ask(say("room.join", "reader", kind="agent", purpose="reads along"))
-    told, after = [], 0
-    while not told or told[-1]["type"] != "task.completed":
+    published, after = [], 0
+    while not published or published[-1]["type"] != "task.completed":
         page = await wire.receive(["*"], after, 20, reader="py")
-        told += [event["envelope"] for event in page["events"] if event["envelope"].get("source") == source]
+        published += [event["envelope"] for event in page["events"] if event["envelope"].get("source") == source]
         after = page["next"]
-    return told
+    return published
 
 
 def test_a_repeat_gets_the_first_reply_again():

@@ -35,7 +35,7 @@ class Writer:
         }
         await workflow.get_external_workflow_handle(f"synod:{room}:locks").signal("envelope", envelope)
 
-    async def heard(self, type: str) -> dict:
+    async def received(self, type: str) -> dict:
         found = lambda: next((e for e in self.replies if e["type"] == type), None)
         await workflow.wait_condition(lambda: found() is not None, timeout=timedelta(seconds=60))
         return found()
@@ -43,12 +43,12 @@ class Writer:
     @workflow.run
     async def run(self, room: str) -> list[dict]:
         await self.say(room, "lock.request", "r-1", resources=["report"], lock_type="exclusive", wait_seconds=60)
-        granted = await self.heard("lock.granted")
+        granted = await self.received("lock.granted")
         await self.say(room, "lock.renew", "r-2", lock_id=granted["lock_id"], lease_seconds=30)
-        await self.heard("lock.renewed")
+        await self.received("lock.renewed")
         await workflow.wait_condition(lambda: self.may_release)
         await self.say(room, "lock.release", "r-3", lock_id=granted["lock_id"])
-        await self.heard("lock.released")
+        await self.received("lock.released")
         return self.replies
 
 
@@ -80,7 +80,7 @@ def test_workflows_take_a_lock_by_signal():
         assert [e["type"] for e in replies[0]] == ["lock.granted", "lock.renewed", "lock.released"]
         assert [e["type"] for e in replies[1]] == ["lock.queued", "lock.granted", "lock.renewed", "lock.released"]
         assert [e["in_reply_to"] for e in replies[0]] == ["r-1", "r-2", "r-3"]
-        tokens = [next(e for e in told if e["type"] == "lock.granted")["tokens"]["report"] for told in replies]
+        tokens = [next(e for e in sent if e["type"] == "lock.granted")["tokens"]["report"] for sent in replies]
         assert tokens[0] < tokens[1]
 
     asyncio.run(run())
