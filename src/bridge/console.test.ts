@@ -9,14 +9,14 @@ function line(fields: Partial<Envelope>): string {
 }
 
 describe('a line of the console mirror', () => {
-  it('says who did what, when, and where it stands in the log', () => {
+  it('shows who did what, when, and its place in the log', () => {
     expect(line({ text: 'hello' })).toBe('    7  03:04:05  agent-1: hello');
     expect(line({ type: 'task.expired', from: 'synod', task_id: 't-1', holder: 'agent-2', attempt: 1 })).toBe(
       '    7  03:04:05  the lease of agent-2 on t-1 has run out (attempt 1)',
     );
   });
 
-  it('tells a first announcement from a later one', () => {
+  it('distinguishes a first announcement from a later one', () => {
     const announced = { type: 'task.announce', task_id: 't-1', title: 'Sum up' };
     expect(line({ ...announced, attempt: 1 })).toContain('agent-1 announces t-1: Sum up');
     expect(line({ ...announced, from: 'synod', attempt: 2 })).toContain('t-1 is announced again, attempt 2');
@@ -33,7 +33,7 @@ describe('a line of the console mirror', () => {
     expect(shown.length).toBeLessThan(300);
   });
 
-  it('knows a type that it has no words for, and a sender clock that says nothing', () => {
+  it('prints a type that it has no sentence for, and a time that cannot be read', () => {
     expect(line({ type: 'barrier.dance', ts: 'yesterday' })).toBe('    7  --:--:--  agent-1 barrier.dance');
     expect(line({ type: 'constructor.name' })).toContain('agent-1 constructor.name');
   });

@@ -9,7 +9,7 @@ const failing = (fault: ChatError['fault'], retryAfterMs?: number): ChatError =>
 
 type Outcome = ChatError | 'taken';
 
-/** A chat whose answers are told in advance, and all that was asked of it. */
+/** A chat whose answers are given in advance, and all that was asked of it. */
 function scripted(posts: readonly Outcome[], found: readonly ('found' | 'absent' | 'unknown' | ChatError)[] = []) {
   const calls: string[] = [];
   const marked: string[] = [];
@@ -86,7 +86,7 @@ describe('delivering a post', () => {
     expect(chat.calls).toEqual(calls);
   });
 
-  it('looks first where an earlier bridge may have posted it', async () => {
+  it('looks for the post first where an earlier bridge may have posted it', async () => {
     const found = scripted([], ['found']);
     expect(await deliver(post, true, found.options)).toEqual({ outcome: 'posted', id: '$0' });
     const absent = scripted(['taken'], ['absent']);
@@ -115,7 +115,7 @@ describe('delivering a post', () => {
     expect(chat.calls).toEqual([]);
   });
 
-  it('asks again whether it may after it has looked', async () => {
+  it('checks again that it may post after it has looked for the post', async () => {
     const chat = scripted(['taken'], ['absent']);
     let allowed = 1;
     const mayPost = () => (allowed-- > 0 ? Promise.resolve() : Promise.reject(new Error('another posts')));
@@ -123,7 +123,7 @@ describe('delivering a post', () => {
     expect(chat.calls).toEqual([LOOK]);
   });
 
-  it('waits as it is told, else longer and longer, up to half a minute', () => {
+  it('waits as long as the service asks for, else longer and longer, up to half a minute', () => {
     expect(pauseAfter(failing('rate-limited', 7_000), 9)).toBeGreaterThanOrEqual(7_000);
     expect(pauseAfter(failing('rate-limited', 7_000), 9)).toBeLessThan(7_200);
     for (const [failures, base] of [

@@ -7,7 +7,7 @@ import { listen } from './listen.ts';
 const one: ChatPage = { messages: [{ id: 'm', author: 'ann', text: 'hi' }], cursor: 'c' };
 const none: ChatPage = { messages: [], cursor: 'c' };
 
-/** Listens to a chat that answers so, one look each, and returns the pauses after each. */
+/** Reads a chat that answers so, one read each, and returns the pauses after each. */
 async function pausesOf(pace: ChatPace, answers: readonly (ChatPage | ChatError)[]): Promise<number[]> {
   const stop = new AbortController();
   const pauses: number[] = [];
@@ -31,27 +31,27 @@ async function pausesOf(pace: ChatPace, answers: readonly (ChatPage | ChatError)
   return pauses;
 }
 
-describe('listening to a chat', () => {
-  it('looks less and less often while nobody writes, and often again once somebody does', async () => {
+describe('reading a chat', () => {
+  it('reads less and less often while nobody writes, and often again once somebody does', async () => {
     const pace = { busy: 300, quiet: 5_000 };
     expect(await pausesOf(pace, [one, none, none, none, none, none, one, none])).toEqual([
       300, 1_000, 2_000, 4_000, 5_000, 5_000, 300, 1_000,
     ]);
   });
 
-  it('never looks more often than the service lets it', async () => {
+  it('never reads more often than the service lets it', async () => {
     expect(await pausesOf({ busy: 1_500, quiet: 2_000 }, [one, none, none])).toEqual([1_500, 1_500, 2_000]);
     expect(await pausesOf({ busy: 0, quiet: 500 }, [none])).toEqual([500]);
   });
 
-  it('waits as it is told to where it was too often all the same', async () => {
+  it('waits as long as the service asks for where it was too often all the same', async () => {
     const [ms = 0] = await pausesOf({ busy: 0, quiet: 500 }, [
       new ChatError('rate-limited', 'later', { retryAfterMs: 60_000 }),
     ]);
     expect(ms).toBeGreaterThanOrEqual(60_000);
   });
 
-  it('stays below the fifty looks a minute that Slack lets everybody take', async () => {
+  it('stays below the fifty reads a minute that Slack lets everybody take', async () => {
     const { pace } = await slackAdapter({ channel: 'C0123456789', token: 'x' });
     const pauses = await pausesOf(
       pace,

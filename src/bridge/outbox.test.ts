@@ -20,7 +20,7 @@ function at(box: Outbox, now: number): string | number | undefined {
   return next.kind === 'post' ? next.text : next.kind === 'wait' ? next.ms : undefined;
 }
 
-describe('what waits to be told', () => {
+describe('the entries that wait to be posted', () => {
   it('is posted at once where its agent has been quiet', () => {
     const box = outbox();
     expect(at(box, 0)).toBeUndefined();
@@ -31,7 +31,7 @@ describe('what waits to be told', () => {
     expect(at(box, 2)).toBeUndefined();
   });
 
-  it('is joined where an agent says more than one thing in five seconds, and nothing is dropped', () => {
+  it('is joined where an agent sends more than one message in five seconds, and nothing is dropped', () => {
     const box = outbox();
     say(box, 1, 'ann', 'one');
     at(box, 0);
@@ -42,7 +42,7 @@ describe('what waits to be told', () => {
     expect(at(box, EACH)).toBe('ann: two\nann: three');
   });
 
-  it('is never overtaken: whoever speaks meanwhile is told in the same post', () => {
+  it('keeps the order: what others send meanwhile goes into the same post', () => {
     const box = outbox();
     say(box, 1, 'ann', 'one');
     at(box, 0);
@@ -68,7 +68,7 @@ describe('what waits to be told', () => {
     expect([at(box, 0), at(box, 0), at(box, 0)]).toEqual(['ann: one', 'ann: two', undefined]);
   });
 
-  it('tells up to which entry it goes, over those that are not for people', () => {
+  it('names the last entry of each post, past those that are not for people', () => {
     const box = outbox();
     hidden(box, 1);
     say(box, 2, 'ann', 'one');
@@ -80,7 +80,7 @@ describe('what waits to be told', () => {
     expect(box.size).toBe(0);
   });
 
-  it('says what the room has not kept, and that its log begins anew', () => {
+  it('posts a line for what the room has not kept, and for a log that begins anew', () => {
     const box = outbox({}, 3);
     say(box, 10, 'ann', 'one');
     expect(at(box, 0)).toBe('… 6 entries are left out here: the chat fell behind.\nann: one');
@@ -88,7 +88,7 @@ describe('what waits to be told', () => {
     expect(at(box, EACH)).toBe('The log of this room begins anew.\nann: two');
   });
 
-  it('leaves out the oldest past its capacity, and says how many', () => {
+  it('leaves out the oldest past its capacity, and posts how many', () => {
     const box = outbox({ capacity: 3 });
     for (let seq = 1; seq <= 10; seq++) say(box, seq, `w${seq}`, 'x');
     expect(box.size).toBe(3);
@@ -104,7 +104,7 @@ describe('what waits to be told', () => {
     expect(at(box, 1)).toBe('… 7 entries are left out here: the chat fell behind.\nbob: 9');
   });
 
-  it('tells every entry once and in order, and no agent twice in five seconds, whatever comes when', () => {
+  it('posts every entry once and in order, and no agent twice in five seconds, whatever comes when', () => {
     const speech = fc.record({ agent: fc.constantFrom('a', 'b', 'c'), gap: fc.nat(3_000), length: fc.nat(60) });
     fc.assert(
       fc.property(fc.array(speech, { maxLength: 40 }), (speeches) => {

@@ -6,8 +6,8 @@ import { sentence } from './sentence.ts';
 const say = (type: string, fields: Partial<Envelope> = {}): string =>
   sentence({ type, id: 'm', from: 'ann', ts: '', ...fields }, (text) => text);
 
-describe('what an envelope says', () => {
-  it('has words for every message of the contract', async () => {
+describe('an envelope as a sentence', () => {
+  it('has a sentence for every message of the contract', async () => {
     const contract = await readFile(new URL('../../docs/wire.md', import.meta.url), 'utf8');
     // The ledger of a chat is never shown; `config.…` names keys as well.
     const types = [...contract.matchAll(/`((?:task|coordinator|decision|barrier|lock|room)\.[a-z_]+)`/g)].map(

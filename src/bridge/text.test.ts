@@ -6,7 +6,7 @@ const base: Envelope = { type: 'room.post', id: 'm-1', from: 'agent-1', ts: '' }
 const said = (fields: Partial<Envelope>): string => chatText({ seq: 7, envelope: { ...base, ...fields } });
 
 describe('an entry of the log in a chat', () => {
-  it('says who said what, or what happened', () => {
+  it('shows who posted what, or what happened', () => {
     expect(said({ text: 'hello' })).toBe('agent-1: hello');
     expect(said({ type: 'task.completed', from: 'synod', task_id: 't-1', holder: 'agent-2' })).toBe(
       't-1 is completed by agent-2',
@@ -47,7 +47,7 @@ describe('an entry of the log in a chat', () => {
   });
 });
 
-describe('what people are told', () => {
+describe('the text of an answer, and which entries are for people', () => {
   const shown = (fields: Partial<Envelope>): boolean => isForPeople({ seq: 1, envelope: { ...base, ...fields } });
 
   it('is what is for the room, and who has got what', () => {

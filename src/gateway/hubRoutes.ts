@@ -7,7 +7,15 @@ import type { Base } from '../envelope/envelope.ts';
 import { roomName } from '../envelope/fields.ts';
 import { MAX_ENVELOPE_BYTES, MAX_REQUEST_BYTES } from '../envelope/limits.ts';
 import { explain, parseErrors } from '../envelope/refusal.ts';
-import { checkRoom, endOf, openedFeed, withPatience, type GatewayEnv, type Services } from './context.ts';
+import {
+  checkRoom,
+  endOf,
+  openedFeed,
+  withPatience,
+  type GatewayEnv,
+  type OpenedFeed,
+  type Services,
+} from './context.ts';
 import { Problem, unavailable } from './errors.ts';
 import { atMost, jsonOf } from './guard.ts';
 import { describeHub, receiveCall, requestCall, streamCall, viewCall } from './hubCalls.ts';
@@ -39,7 +47,7 @@ export function hubRoutes(app: OpenAPIHono<GatewayEnv>, services: Services): voi
   });
 
   app.post(HUB_PATHS.receive, async (c) => {
-    const { args, feed, after, end, release } = await opened(c, receiveCall);
+    const { args, feed, after, end, release } = await openedCall(c, services, receiveCall);
     try {
       const found = await read(feed, new Set(args.agents), { ...args, after }, end, services.metrics);
       if (!feed.exists) throw new Problem('unknown', `there is no ${args.workflow_id}`);
@@ -50,7 +58,7 @@ export function hubRoutes(app: OpenAPIHono<GatewayEnv>, services: Services): voi
   });
 
   app.post(HUB_PATHS.stream, async (c) => {
-    const { args, feed, after, end, release } = await opened(c, streamCall);
+    const { args, feed, after, end, release } = await openedCall(c, services, streamCall);
     try {
       await feed.covers(after, end);
       if (!feed.exists) throw new Problem('unknown', `there is no ${args.workflow_id}`);
@@ -75,15 +83,19 @@ export function hubRoutes(app: OpenAPIHono<GatewayEnv>, services: Services): voi
       end.release();
     }
   });
+}
 
-  /** The log that a call is to read, and from where, once it is here. */
-  async function opened<Args extends z.infer<typeof streamCall>>(c: Context<GatewayEnv>, schema: z.ZodType<Args>) {
-    const args = parsed(schema, jsonOf(await c.req.text()));
-    const { workflow_id: workflowId } = args;
-    checkReader(c.get('token'), args);
-    const open = await openedFeed(c, services, workflowId, workflowId);
-    return { ...open, args, after: args.after < 0 ? open.feed.head : args.after };
-  }
+/** The log that a call is to read, and from where, once it is here. */
+async function openedCall<Args extends z.infer<typeof streamCall>>(
+  c: Context<GatewayEnv>,
+  services: Services,
+  schema: z.ZodType<Args>,
+): Promise<OpenedFeed & { args: Args; after: number }> {
+  const args = parsed(schema, jsonOf(await c.req.text()));
+  const { workflow_id: workflowId } = args;
+  checkReader(c.get('token'), args);
+  const open = await openedFeed(c, services, workflowId, workflowId);
+  return { ...open, args, after: args.after < 0 ? open.feed.head : args.after };
 }
 
 function checkReader(token: StoredToken, { workflow_id: workflowId, agents }: z.infer<typeof streamCall>): void {

@@ -104,7 +104,7 @@ describe('a workflow id', () => {
 });
 
 describe('an error', () => {
-  it('has a status for every code, and says nothing of the inside', () => {
+  it('has a status for every code, and shows nothing of the inside', () => {
     for (const code of REFUSAL_CODES) expect(problemOf(new SynodError(code, 'x')).status).toBe(STATUS[code]);
     expect(problemOf(new TypeError('secret of the inside')).body).toEqual({
       error: { code: 'internal', message: expect.not.stringContaining('secret') as string },

@@ -73,7 +73,7 @@ export function rooms(app: OpenAPIHono<GatewayEnv>, services: Services): void {
   app.openapi(readRoute, async (c) => {
     const { room } = c.req.valid('param');
     const { after, limit, wait_seconds, source } = c.req.valid('query');
-    const { feed, agents, end, release } = await opened(c, room, source, wait_seconds > 0);
+    const { feed, agents, end, release } = await openedSource(c, services, { room, source, awaited: wait_seconds > 0 });
     try {
       const found = await read(feed, agents, { after: cursorOf(feed, after), limit, wait_seconds }, end, metrics);
       if (!feed.exists) throw missing(room, source);
@@ -86,7 +86,7 @@ export function rooms(app: OpenAPIHono<GatewayEnv>, services: Services): void {
   app.openapi(streamRoute, async (c) => {
     const { room } = c.req.valid('param');
     const { after, source, words } = c.req.valid('query');
-    const { feed, agents, end, release } = await opened(c, room, source, true);
+    const { feed, agents, end, release } = await openedSource(c, services, { room, source, awaited: true });
     try {
       const from = cursorOf(feed, c.req.header('last-event-id') ?? after);
       await feed.covers(from, end);
@@ -111,22 +111,22 @@ export function rooms(app: OpenAPIHono<GatewayEnv>, services: Services): void {
     if (!found) throw missing(room, 'room');
     return c.json(found, 200);
   });
+}
 
-  async function opened(
-    c: Context<GatewayEnv>,
-    room: string,
-    source: string,
-    awaited: boolean,
-  ): Promise<OpenedFeed & { agents: ReadonlySet<string> }> {
-    const token = c.get('token');
-    checkRoom(token, room);
-    const { workflowId } = sourceTarget(room, source);
-    const open = await openedFeed(c, services, workflowId, `${source} of room ${room}`);
-    // Who waits may be early; who only asks gets 404.
-    if (open.feed.exists || awaited) return { ...open, agents: agentsOf(token) };
-    open.release();
-    throw missing(room, source);
-  }
+/** The log that a `source` names, and whose messages the caller may read there. */
+async function openedSource(
+  c: Context<GatewayEnv>,
+  services: Services,
+  { room, source, awaited }: { room: string; source: string; awaited: boolean },
+): Promise<OpenedFeed & { agents: ReadonlySet<string> }> {
+  const token = c.get('token');
+  checkRoom(token, room);
+  const { workflowId } = sourceTarget(room, source);
+  const open = await openedFeed(c, services, workflowId, `${source} of room ${room}`);
+  // Who waits may be early; who only asks gets 404.
+  if (open.feed.exists || awaited) return { ...open, agents: agentsOf(token) };
+  open.release();
+  throw missing(room, source);
 }
 
 function missing(room: string, source: string): Problem {

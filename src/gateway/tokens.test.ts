@@ -147,7 +147,7 @@ describe('the rate of a token', () => {
     await expect(rates.take(stored)).rejects.toMatchObject({ code: 'rate_limited' });
   });
 
-  it('counts what is open at once, until it is let go', () => {
+  it('counts what is open at once, until it is released', () => {
     const rates = new Rates(2);
     const { stored } = issue({ agent: 'ann', rooms: ['lab'] });
     const [first] = [rates.hold(stored), rates.hold(stored)];

@@ -40,7 +40,7 @@ describe('the adapter of AgentPub beyond that', () => {
     await expect(adapter.post('k-1', 'possible repeat: hello')).rejects.toMatchObject({ fault: 'unacceptable' });
   });
 
-  it('does not take the silence of a room that shows no keys for an answer', async () => {
+  it('does not take a post for absent where the room shows no keys', async () => {
     chat.showsKeys = false;
     await adapter.post('k-1', 'hello');
     expect(await adapter.readBack('k-2', { text: 'hello' })).toBe('unknown');
@@ -67,7 +67,7 @@ describe('the adapter of AgentPub beyond that', () => {
     expect((await adapter.readForward(cursor)).messages.map(({ text }) => text)).toEqual(['now']);
   });
 
-  it('reads lists that come bare, and leaves out what says nothing', async () => {
+  it('reads lists without an object around them, and leaves out messages without a text', async () => {
     chat.bare = true;
     const { cursor } = await adapter.readForward(undefined);
     chat.envelope('ann', { type: 'task.claim', task_id: 't-1', text: 7 });

@@ -62,7 +62,7 @@ export function adapterConformance<Chat extends FakeChat>(subject: AdapterSubjec
     const patient = async ({ kind }: Fault): Promise<ChatAdapter> =>
       kind === 'silence' ? await subject.adapter(chat, TIMEOUT_MS) : adapter;
 
-    it('says what it is, and who the bot is', async () => {
+    it('has a name, a target and a pace, and knows who the bot is', async () => {
       expect(adapter.name).toBe(subject.name);
       expect(adapter.target).not.toBe('');
       expect(adapter.pace.quiet).toBeGreaterThanOrEqual(Math.max(1, adapter.pace.busy));
@@ -100,7 +100,7 @@ export function adapterConformance<Chat extends FakeChat>(subject: AdapterSubjec
       }
     });
 
-    it('says of a post that is too long that it will never be taken', async () => {
+    it('fails with `unacceptable` at a post that is too long', async () => {
       expect(await faultOf(adapter.post(newKey(), 'x'.repeat(200_000)))).toMatchObject({ fault: 'unacceptable' });
       expect(own()).toEqual([]);
     });
@@ -129,7 +129,7 @@ export function adapterConformance<Chat extends FakeChat>(subject: AdapterSubjec
         ([, { kind }]) =>
           !(kind === 'rate-limited' && lacks('refusals')) && !(kind === 'silence' && lacks('time-outs')),
       );
-      it.each(had)('says what it means and repeats nothing: %s', async (_, fault, expected, retryAfterMs) => {
+      it.each(had)('fails as it means, and repeats nothing: %s', async (_, fault, expected, retryAfterMs) => {
         chat.faults.push(fault);
         const error = await faultOf((await patient(fault)).post(newKey(), 'hello'));
         expect(error).toMatchObject({ fault: expected, retryAfterMs });
@@ -144,7 +144,7 @@ export function adapterConformance<Chat extends FakeChat>(subject: AdapterSubjec
         expect(chat.attempts).toBe(1);
       });
 
-      it.skipIf(lacks('network'))(`knows that nothing was taken where nobody listens${why('network')}`, async () => {
+      it.skipIf(lacks('network'))(`knows that nothing was taken where no server listens${why('network')}`, async () => {
         await chat.down();
         expect(await faultOf(adapter.post(newKey(), 'hello'))).toMatchObject({ fault: 'unavailable' });
         await chat.up();
@@ -153,7 +153,7 @@ export function adapterConformance<Chat extends FakeChat>(subject: AdapterSubjec
       });
 
       it.skipIf(lacks('refusals'))(
-        `is refused for good with a wrong token, and does not tell it${why('refusals')}`,
+        `is refused for good with a wrong token, and does not show it${why('refusals')}`,
         async () => {
           chat.revoke();
           const calls = [
@@ -170,7 +170,7 @@ export function adapterConformance<Chat extends FakeChat>(subject: AdapterSubjec
         },
       );
 
-      it('ends when it is told to', async () => {
+      it('ends when its signal fires', async () => {
         chat.faults.push({ kind: 'silence', taken: false });
         const stop = new AbortController();
         const posting = adapter.post(newKey(), 'hello', { signal: stop.signal });
@@ -202,7 +202,7 @@ export function adapterConformance<Chat extends FakeChat>(subject: AdapterSubjec
         expect(await adapter.readBack(key, { text: 'hello' })).toMatch(/^(absent|unknown)$/);
       });
 
-      it('tells two posts of the same text apart', async () => {
+      it('distinguishes two posts of the same text', async () => {
         const { id: after } = await adapter.post(newKey(), 'hello');
         const key = newKey();
         chat.faults.push({ kind: 'drop', taken: true });
@@ -263,13 +263,13 @@ export function adapterConformance<Chat extends FakeChat>(subject: AdapterSubjec
 
       it('never reads posts of bots, nor its own', async () => {
         const { cursor } = await adapter.readForward(undefined);
-        await adapter.post(newKey(), 'said by the bridge');
-        chat.botSays('said by another bot');
-        chat.says(subject.person, 'said by a person');
-        expect((await adapter.readForward(cursor)).messages.map(({ text }) => text)).toEqual(['said by a person']);
+        await adapter.post(newKey(), 'by the bridge');
+        chat.botSays('by another bot');
+        chat.says(subject.person, 'by a person');
+        expect((await adapter.readForward(cursor)).messages.map(({ text }) => text)).toEqual(['by a person']);
       });
 
-      it('loses nothing of what was said while nobody read', async () => {
+      it('loses nothing of what was written while nobody read', async () => {
         const { cursor } = await adapter.readForward(undefined);
         const said = Array.from({ length: 230 }, (_, i) => `line ${i}`);
         for (const text of said) chat.says(subject.person, text);

@@ -94,7 +94,7 @@ describe('the adapter of Discord beyond that', () => {
     expect(await (await services.discord.at(chat.url)).readBack(key('b'), { text: 'hello' })).toBe('unknown');
   });
 
-  it('reads back over many pages, past the words of others', async () => {
+  it('reads back over many pages, past the messages of others', async () => {
     const { id: after } = await adapter.post(key('a'), 'before');
     for (let i = 0; i < 150; i++) chat.says(ANN, 'hello');
     chat.botSays('hello');
@@ -124,7 +124,7 @@ describe('the adapter of Discord beyond that', () => {
     expect(await adapter.readBack(key('c'), { text: 'nobody', after })).toBe('absent');
   });
 
-  it('leaves out webhooks, notices and pictures without words', async () => {
+  it('leaves out webhooks, notices and pictures without text', async () => {
     const { cursor } = await adapter.readForward(undefined);
     chat.event({ content: 'deployed', webhook_id: '5' });
     chat.event({ type: 7, content: 'joined' });
@@ -133,7 +133,7 @@ describe('the adapter of Discord beyond that', () => {
     expect((await adapter.readForward(cursor)).messages.map(({ text }) => text)).toEqual(['yes']);
   });
 
-  it('waits for nobody when a bucket is empty, but says so before it asks', async () => {
+  it('fails at once when a bucket is empty, without a call', async () => {
     chat.remaining = 2;
     await adapter.post(key('a'), 'one');
     await adapter.post(key('b'), 'two');

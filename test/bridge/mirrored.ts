@@ -4,15 +4,15 @@ import { POSSIBLE_REPEAT } from '../../src/bridge/deliver.ts';
 
 /** Posts `count` numbered messages of some agents to a room, as fast as their answers come. */
 export async function talk(client: Client, room: string, count: number, agents: number, from = 0): Promise<void> {
-  const crew = Array.from({ length: agents }, (_, i) => new Agent(client, `agent-${i}`));
+  const posters = Array.from({ length: agents }, (_, i) => new Agent(client, `agent-${i}`));
   let next = from;
-  const speak = async (agent: Agent): Promise<void> => {
+  const postOne = async (agent: Agent): Promise<void> => {
     while (next < from + count) {
       const number = (next += 1);
       await agent.post(room, `message <${number}> of ${agent.id}`);
     }
   };
-  await Promise.all(crew.map(speak));
+  await Promise.all(posters.map(postOne));
 }
 
 /** The numbers of the messages in the order of the room's log. */

@@ -66,7 +66,7 @@ describe('the adapter of Slack beyond that', () => {
     ]);
   });
 
-  it('leaves out notices, edits, Slackbot and pictures without words', async () => {
+  it('leaves out notices, edits, Slackbot and pictures without text', async () => {
     const { cursor } = await adapter.readForward(undefined);
     chat.event({ user: ANN, subtype: 'channel_join', text: 'has joined' });
     chat.event({ user: ANN, subtype: 'message_changed', text: 'no' });
@@ -77,7 +77,7 @@ describe('the adapter of Slack beyond that', () => {
     expect(await texts(cursor)).toEqual(['look']);
   });
 
-  it('hears an answer in an old thread, once, even where it is shown in the channel as well', async () => {
+  it('reads an answer in an old thread, once, even where it is shown in the channel as well', async () => {
     const root = chat.says(ANN, 'root');
     for (let i = 0; i < 20; i++) chat.says(ANN, `line ${i}`);
     let { cursor } = await adapter.readForward(undefined);
@@ -97,7 +97,7 @@ describe('the adapter of Slack beyond that', () => {
     expect((await adapter.readForward(cursor)).messages).toEqual([]);
   });
 
-  it('loses and repeats nothing of what is said while it reads', async () => {
+  it('loses and repeats nothing of what is written while it reads', async () => {
     const root = chat.says(ANN, 'root');
     const { cursor } = await adapter.readForward(undefined);
     chat.says(ANN, 'one', root);

@@ -72,7 +72,7 @@ describe('the bridge', () => {
     await expect.poll(() => new Set(numbersIn(...texts())).size).toBe(count);
   };
 
-  it('tells every message once, in the order of the room', async () => {
+  it('posts every message once, in the order of the room', async () => {
     bridge();
     await talk(stack.client, room, 60, 3);
     await told(60);
@@ -80,7 +80,7 @@ describe('the bridge', () => {
     expect(texts().length).toBeLessThan(60);
   });
 
-  it('loses nothing and repeats nothing, whatever befalls the chat', async () => {
+  it('loses nothing and repeats nothing, whatever faults the chat has', async () => {
     const faults: Fault[] = [
       { kind: 'rate-limited', retryAfterMs: 120 },
       { kind: 'rate-limited' },
@@ -116,7 +116,7 @@ describe('the bridge', () => {
     for (const text of texts()) expect(text.length).toBeLessThanOrEqual(400);
   });
 
-  it('has one poster of two, and the other goes on when that one falls silent', async () => {
+  it('has one poster of two, and the other goes on when that one stops renewing', async () => {
     // However long it takes to say that it is there, it keeps its place; the other one looks often.
     const first = bridge({ leaseSeconds: 120 });
     await expect.poll(() => first.notes.join()).toContain('posts to');
@@ -132,7 +132,7 @@ describe('the bridge', () => {
     expect(await ledger().view()).toMatchObject({ epoch: 2 });
   });
 
-  it('waits for a chat that is down, while the room goes on, and then tells all of it', async () => {
+  it('waits for a chat that is down, while the room goes on, and then posts all of it', async () => {
     const one = bridge();
     await talk(stack.client, room, 5, 1);
     await told(5);
@@ -144,7 +144,7 @@ describe('the bridge', () => {
     expect(numbersIn(...texts())).toEqual(await saidIn(stack.client, room, 45));
   });
 
-  it('leaves out the oldest of too many, and says so', async () => {
+  it('leaves out the oldest of too many, and posts how many', async () => {
     await chat.down();
     await talk(stack.client, room, 30, 2);
     bridge({ capacity: 5 });

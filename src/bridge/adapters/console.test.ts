@@ -18,7 +18,7 @@ function terminal(): { out: Writable; lines: () => string; breakNow: () => void 
 }
 
 describe('the console as a chat', () => {
-  it('writes what it is told, and where it answers', async () => {
+  it('writes what it posts, and where it answers', async () => {
     const { out, lines } = terminal();
     const adapter = consoleAdapter({ out });
     const first = await adapter.post('k1', 'one\ntwo');
@@ -27,7 +27,7 @@ describe('the console as a chat', () => {
     expect(first.id).not.toBe(second.id);
   });
 
-  it('does not know what became of a line when the terminal breaks, and cannot look', async () => {
+  it('does not know what became of a line when the terminal breaks, and cannot look it up', async () => {
     const { out, breakNow } = terminal();
     breakNow();
     const adapter = consoleAdapter({ out });
@@ -35,7 +35,7 @@ describe('the console as a chat', () => {
     expect(await adapter.readBack('k1', { text: 'one' })).toBe('unknown');
   });
 
-  it('refuses what is endless, and hears nothing', async () => {
+  it('refuses what is endless, and reads nothing', async () => {
     const adapter = consoleAdapter({ out: terminal().out });
     await expect(adapter.post('k1', 'x'.repeat(100_001))).rejects.toMatchObject({ fault: 'unacceptable' });
     expect(await adapter.readForward('')).toEqual({ messages: [], cursor: '' });

@@ -27,7 +27,7 @@ describe('a list of people', () => {
     expect(mayDo({ ...jo, may: [] }, 'post')).toBe(false);
   });
 
-  it('speaks for its people and its guests, and for nobody else', () => {
+  it('posts as its people and its guests, and as nobody else', () => {
     const people = People.read({ people: { j: jo }, guests: 'visitors' });
     expect(['jo', 'visitors', 'operator:jo', 'ann'].map((agent) => people.postsAs(agent))).toEqual([
       true,

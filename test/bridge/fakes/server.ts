@@ -46,7 +46,7 @@ export interface FakeChat {
   readonly posts: readonly FakePost[];
   /** Calls that tried to post, whatever came of them. */
   readonly attempts: number;
-  /** What befalls the next calls that post, one each. */
+  /** The faults of the next calls that post, one each. */
   readonly faults: Fault[];
   /** A person writes; returns the message's id. */
   says(author: string, text: string, thread?: string): string;
@@ -60,7 +60,7 @@ export interface FakeChat {
   stop(): Promise<void>;
 }
 
-/** An HTTP server on loopback that fails as it is told: what the fakes of all services share. */
+/** An HTTP server on loopback that fails as a test asks: what the fakes of all services share. */
 export abstract class FakeServer implements FakeChat {
   abstract readonly me: string;
   readonly posts: FakePost[] = [];
@@ -74,7 +74,7 @@ export abstract class FakeServer implements FakeChat {
 
   /** The service's answer to a call, and what it does. */
   protected abstract handle(call: Call): Answer | Promise<Answer>;
-  /** Whether a call posts: faults befall these alone. */
+  /** Whether a call posts: faults are for these alone. */
   protected abstract isPost(call: Call): boolean;
   /** How the service refuses for now. */
   protected abstract tooMany(retryAfterMs: number | undefined): Answer;

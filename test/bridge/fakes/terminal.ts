@@ -3,7 +3,7 @@ import type { FakeChat, FakePost, Fault } from './server.ts';
 
 const THREAD = /^\[([^\]]+)\] /;
 
-/** A terminal that shows what is written to it, and fails as it is told. Nobody ever writes there but the bridge. */
+/** A terminal that shows what is written to it, and fails as a test asks. Nobody ever writes there but the bridge. */
 export class FakeTerminal implements FakeChat {
   readonly me = 'console';
   readonly posts: FakePost[] = [];
@@ -20,7 +20,7 @@ export class FakeTerminal implements FakeChat {
     this.out.on('error', () => undefined);
   }
 
-  /** Somebody asks elsewhere: a terminal is only told where the answer belongs. */
+  /** Somebody asks elsewhere: a terminal only prints where the answer belongs. */
   says(): string {
     return `question-${(this.#questions += 1)}`;
   }
