@@ -14,7 +14,7 @@ export interface Outgoing {
 }
 
 /**
- * What was decided about a message, as few numbers and words as rebuild the answer from the message's body.
+ * What was decided about a message, as few numbers and strings as rebuild the answer from the message's body.
  * It is kept with the message's identity, so that a repeat gets the first answer again.
  */
 export type Verdict = readonly [kind: string, ...parts: (string | number | null)[]];
@@ -35,7 +35,7 @@ export type Input<M> =
     }
   /** The configuration has changed: what it allows now may be given. */
   | { readonly kind: 'config' }
-  /** What a source tells the room; other protocols never get it. */
+  /** What a source publishes to the room; other protocols never get it. */
   | { readonly kind: 'publish'; readonly publication: Publication };
 
 /** A side effect to run as an activity, at least once, under an idempotency key that the host gives it. */
@@ -70,7 +70,7 @@ export type Decision<S> = Decided<S> | { readonly refuse: Refusal };
 export interface Deadline {
   /** Epoch milliseconds, in Temporal's time. */
   readonly at: number;
-  /** One line that says what the timer is for. */
+  /** What the timer is for, in one line. */
   readonly summary: string;
   /** Such deadlines come and go with many messages: a timer for one may run out for nothing, which costs less than to cancel and restart it. */
   readonly passing?: true;
@@ -145,7 +145,7 @@ export interface Protocol<S, M extends Base> {
   known?(state: S, message: M, context: Context): Verdict | 'other' | undefined;
   /** The replies that a verdict stands for, the same for ever: of the state it may read only what never changes once opened. */
   answer(message: M, verdict: Verdict, state: S): readonly Outgoing[];
-  /** What became of a message that was answered with `verdict`; told after the first reply when it is repeated. */
+  /** What became of a message that was answered with `verdict`; sent after the first reply when it is repeated. */
   since(state: S, message: M, verdict: Verdict): readonly Outgoing[];
   nextDeadline(state: S): Deadline | null;
   /** The public state. `query` is what an operator asks for, already parsed where the protocol takes any. */

@@ -32,7 +32,7 @@ export class Sorted<K, V> {
     return sizeOf(this.root);
   }
 
-  /** The same entries under an order that says the same. */
+  /** The same entries under an equivalent order. */
   ordered(order: Order<K>): Sorted<K, V> {
     return new Sorted(order, this.root);
   }

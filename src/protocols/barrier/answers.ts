@@ -2,42 +2,42 @@ import type { BarrierMessage } from '../../envelope/barrier.ts';
 import { formatTimestamp, type Json } from '../../envelope/fields.ts';
 import { MAX_LISTED_NAMES } from '../../envelope/limits.ts';
 import type { Outgoing, Verdict } from '../protocol.ts';
-import { standingOf, type BarrierState, type Standing } from './state.ts';
+import { attendanceOf, type BarrierState, type Attendance } from './state.ts';
 
 /** An emission without what is undefined. */
 type Emission = { type: string; [field: string]: Json };
 
 /** The first names of each list that is asked for, beside how many there are of all. */
-export function named(standing: Standing, lists: readonly (keyof Standing)[]): { [field: string]: Json } {
+export function named(attendance: Attendance, lists: readonly (keyof Attendance)[]): { [field: string]: Json } {
   return {
-    ...Object.fromEntries(lists.map((list) => [list, standing[list].slice(0, MAX_LISTED_NAMES)])),
-    arrived_count: standing.arrived.length,
-    missing_count: standing.missing.length,
-    dropped_count: standing.dropped.length,
+    ...Object.fromEntries(lists.map((list) => [list, attendance[list].slice(0, MAX_LISTED_NAMES)])),
+    arrived_count: attendance.arrived.length,
+    missing_count: attendance.missing.length,
+    dropped_count: attendance.dropped.length,
   };
 }
 
-/** How a barrier that has ended stands: at a release whoever is missing is dropped. */
-export function finalStanding(state: BarrierState): Standing {
-  const standing = standingOf(state);
-  if (state.ended !== 'released') return standing;
-  return { ...standing, missing: [], dropped: [...standing.dropped, ...standing.missing] };
+/** Who was in when a barrier ended: at a release whoever is missing is dropped. */
+export function finalAttendance(state: BarrierState): Attendance {
+  const attendance = attendanceOf(state);
+  if (state.ended !== 'released') return attendance;
+  return { ...attendance, missing: [], dropped: [...attendance.dropped, ...attendance.missing] };
 }
 
 /** The last emission of a barrier that has ended. */
 export function outcomeOf(state: BarrierState): Emission | undefined {
   const { barrier, ended } = state;
   if (!barrier || !ended) return undefined;
-  const lists: (keyof Standing)[] = ended === 'released' ? ['arrived', 'dropped'] : ['arrived', 'missing', 'dropped'];
-  return { type: `barrier.${ended}`, phase: barrier.phase, ...named(finalStanding(state), lists) };
+  const lists: (keyof Attendance)[] = ended === 'released' ? ['arrived', 'dropped'] : ['arrived', 'missing', 'dropped'];
+  return { type: `barrier.${ended}`, phase: barrier.phase, ...named(finalAttendance(state), lists) };
 }
 
-/** Says at a time-out who is missing. */
-export function escalation(phase: string, standing: Standing): Emission {
-  return { type: 'barrier.escalated', phase, ...named(standing, ['missing']) };
+/** Names at a time-out who is missing. */
+export function escalation(phase: string, attendance: Attendance): Emission {
+  return { type: 'barrier.escalated', phase, ...named(attendance, ['missing']) };
 }
 
-/** The replies that a verdict stands for. Verdicts say how many moves had been made, and how many members were known. */
+/** The replies that a verdict stands for. Verdicts have how many moves had been made, and how many members were known. */
 export function answer(message: BarrierMessage, verdict: Verdict, state: BarrierState): readonly Outgoing[] {
   const { from: to, phase } = message;
   const [kind, ...parts] = verdict;
@@ -50,7 +50,7 @@ export function answer(message: BarrierMessage, verdict: Verdict, state: Barrier
     case 'waiting':
       return [waiting(state, to, phase, Number(first), Number(second)), ...end];
     case 'left': {
-      const counts = named(standingOf(state, Number(first), Number(second)), []);
+      const counts = named(attendanceOf(state, Number(first), Number(second)), []);
       return [{ type: 'barrier.accepted', to, phase, ...counts }, ...end];
     }
     case 'extended':
@@ -63,10 +63,10 @@ export function answer(message: BarrierMessage, verdict: Verdict, state: Barrier
 }
 
 function waiting(state: BarrierState, to: string, phase: string, moves?: number, known?: number): Outgoing {
-  return { type: 'barrier.waiting', to, phase, ...named(standingOf(state, moves, known), ['arrived', 'missing']) };
+  return { type: 'barrier.waiting', to, phase, ...named(attendanceOf(state, moves, known), ['arrived', 'missing']) };
 }
 
-/** What became of a message since it was answered: how it ended, or how things stand now. */
+/** What became of a message since it was answered: how it ended, or who is in now. */
 export function since(state: BarrierState, message: BarrierMessage, verdict: Verdict): readonly Outgoing[] {
   const [kind, moves, , ended] = verdict;
   if (kind === 'resolved' || ended === 'ended') return [];

@@ -2,7 +2,7 @@ import { type Broken, changed, ignoring, hasty } from '../broken.fixture.ts';
 import type { BarrierMessage } from '../../envelope/barrier.ts';
 import type { Context, Decision, Input, Protocol } from '../protocol.ts';
 import { barrier } from './protocol.ts';
-import { rosterSize, standingOf, type BarrierState } from './state.ts';
+import { rosterSize, attendanceOf, type BarrierState } from './state.ts';
 import type { Property } from './observer.fixture.ts';
 
 export type BarrierProtocol = Protocol<BarrierState, BarrierMessage>;
@@ -38,7 +38,7 @@ const anybodyAdds = onType('barrier.roster', (state, input, context) => {
 /** Opens when all but one are in. */
 const impatient = onType('barrier.checkin', (state, input, context) => {
   const decision = barrier.decide(state, input, context);
-  if ('refuse' in decision || !decision.state.complete || standingOf(decision.state).missing.length !== 1)
+  if ('refuse' in decision || !decision.state.complete || attendanceOf(decision.state).missing.length !== 1)
     return decision;
   const verdict = ['waiting', decision.state.moves.length, rosterSize(state), 'ended'] as const;
   return { ...changed(decision, (next) => ({ ...next, ended: 'released' })), verdict };

@@ -5,7 +5,7 @@ import { MAX_LISTED_NAMES, utf8Bytes } from '../../envelope/limits.ts';
 import { refusal } from '../../envelope/refusal.ts';
 import { rules, type Context, type Decided, type Decision, type Protocol } from '../protocol.ts';
 import { answer, escalation, outcomeOf, since } from './answers.ts';
-import { barrierState, placeOf, rosterSize, standingOf, type Barrier, type BarrierState } from './state.ts';
+import { barrierState, placeOf, rosterSize, attendanceOf, type Barrier, type BarrierState } from './state.ts';
 import { boardRowOf, detailsOf, viewOf } from './view.ts';
 
 type Of<Type extends BarrierMessage['type']> = Extract<BarrierMessage, { type: Type }>;
@@ -99,7 +99,7 @@ function withMembers(members: BarrierState['members'], roster: readonly string[]
   return { ...members, ...fromNames(roster.map((agent, i) => [agent, known + i])) };
 }
 
-/** A long roster stands in the log as its number. */
+/** A long roster is logged as its number. */
 function rosterNote(roster: readonly string[]): NonNullable<Decided<BarrierState>['note']> {
   return roster.length > MAX_LISTED_NAMES ? { roster: undefined, roster_count: roster.length } : {};
 }
@@ -177,7 +177,7 @@ function move(
 /** Ends the barrier where nobody is missing: released for those who are in, or failed where all have left. */
 function settled(state: BarrierState, { now }: Context): BarrierState {
   if (!state.complete) return state;
-  const { arrived, missing } = standingOf(state);
+  const { arrived, missing } = attendanceOf(state);
   if (missing.length > 0) return state;
   return ended(state, arrived.length > 0 ? 'released' : 'failed', now);
 }
@@ -210,19 +210,19 @@ function resolve(
   };
 }
 
-/** Time has run out: each time, also that of an extension, the fallback says what comes of it. */
+/** Time has run out: each time, also that of an extension, the fallback decides what follows. */
 function onDeadline(state: BarrierState, { now }: Context): Decision<BarrierState> {
   const { barrier: opened, deadline, complete } = state;
   if (!opened || state.ended || deadline === undefined || deadline > now) return { state };
-  const standing = standingOf(state);
-  const enough = complete && opened.quorum !== undefined && standing.arrived.length >= opened.quorum;
+  const attendance = attendanceOf(state);
+  const enough = complete && opened.quorum !== undefined && attendance.arrived.length >= opened.quorum;
   if (opened.fallback === 'fail' || (opened.fallback === 'proceed' && enough)) {
     const next = ended(state, enough ? 'released' : 'failed', now);
     const outcome = outcomeOf(next);
     return { state: next, emit: outcome ? [outcome] : [] };
   }
   const { deadline: _, ...rest } = state;
-  const escalated = escalation(opened.phase, standing);
+  const escalated = escalation(opened.phase, attendance);
   return {
     state: { ...rest, since: now, escalations: state.escalations + 1 },
     emit: [escalated],

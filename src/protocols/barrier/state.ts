@@ -32,7 +32,7 @@ export type BarrierState = z.infer<typeof barrierState>;
 export type Barrier = NonNullable<BarrierState['barrier']>;
 
 /** Who is in, who is not, and who does not count any more. */
-export interface Standing {
+export interface Attendance {
   /** The first to come first. */
   readonly arrived: readonly string[];
   /** In the order of the roster. */
@@ -51,12 +51,12 @@ export function placeOf({ members }: BarrierState, agent: string): number | unde
   return valueOf(members, agent);
 }
 
-/** How things stood when so many moves had been made and so many members were known; by default now. */
-export function standingOf(
+/** Who was in when so many moves had been made and so many members were known; by default now. */
+export function attendanceOf(
   state: BarrierState,
   moves: number = state.moves.length,
   known: number = rosterSize(state),
-): Standing {
+): Attendance {
   const roster: string[] = [];
   for (const [agent, place] of Object.entries(state.members)) roster[place] = agent;
   const arrived = new Set<number>();

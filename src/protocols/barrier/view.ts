@@ -2,7 +2,7 @@ import { formatTimestamp, type Json } from '../../envelope/fields.ts';
 import { MAX_LISTED_NAMES } from '../../envelope/limits.ts';
 import type { BoardRow } from '../../envelope/room.ts';
 import { clock, plain } from '../../envelope/plain.ts';
-import { finalStanding, named, outcomeOf } from './answers.ts';
+import { finalAttendance, named, outcomeOf } from './answers.ts';
 import { rosterSize, type BarrierState } from './state.ts';
 
 /** `unopened`, `open`, `escalated`, or how it ended: `released`, `failed`. */
@@ -15,7 +15,7 @@ export function viewOf(state: BarrierState): { [field: string]: Json } {
   const { barrier, deadline, members } = state;
   const status = statusOf(state);
   if (!barrier) return { status };
-  const { arrived, missing, dropped } = finalStanding(state);
+  const { arrived, missing, dropped } = finalAttendance(state);
   const outcome = outcomeOf(state);
   return {
     status,
@@ -48,7 +48,7 @@ function listed(names: readonly string[]): string {
 export function detailsOf(state: BarrierState): string {
   const { barrier, deadline, escalations, complete } = state;
   if (!barrier) return 'Not opened yet.';
-  const { arrived, missing, dropped } = finalStanding(state);
+  const { arrived, missing, dropped } = finalAttendance(state);
   const status = statusOf(state);
   return [
     ...(state.ended ? [`${status === 'released' ? 'Released' : 'Failed'} at ${clock(state.since)}.`] : []),

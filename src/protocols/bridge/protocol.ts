@@ -11,7 +11,7 @@ const ledgerState = z.object({
   chat: z.string().optional(),
   place: bridgePlace,
   epoch: z.number(),
-  /** The poster, and until when it need not say that it is there; absent where nobody is. */
+  /** The poster, and when its lease ends; absent where there is none. */
   poster: z.object({ id: z.string(), key: z.string().optional(), lease_ms: z.number(), until: z.number() }).optional(),
   posted: z.number(),
   refused: z.number(),
@@ -22,8 +22,8 @@ type Take = Extract<BridgeMessage, { type: 'bridge.take' }>;
 type OfPoster = Exclude<BridgeMessage, Take>;
 
 /**
- * The ledger of one chat: how far the room's log has been told there, and the one post that may or may not have arrived.
- * One bridge posts at a time, under an epoch that only rises; what an earlier one says is refused. The lease needs no
+ * The ledger of one chat: how far the room's log has been posted there, and the one post that may or may not have arrived.
+ * One bridge posts at a time, under an epoch that only rises; a message of an earlier one is refused. The lease needs no
  * timer: run out, it only lets another take over.
  */
 export const chatLedger: Protocol<LedgerState, BridgeMessage> = {
@@ -69,7 +69,7 @@ export const chatLedger: Protocol<LedgerState, BridgeMessage> = {
   details({ chat, place, poster, posted }) {
     const who = poster ? `by ${poster.id}, until ${formatTimestamp(poster.until)} unless renewed` : 'by nobody';
     const doubt = place.doubt ? ` Entry ${place.doubt.last} is on its way.` : '';
-    return `${chat ?? 'The chat'} has been told entry ${place.after} and all before it, in ${posted} posts.${doubt} Posted ${who}.`;
+    return `${chat ?? 'The chat'} has entry ${place.after} and all before it, in ${posted} posts.${doubt} Posted ${who}.`;
   },
 
   row: () => undefined,
@@ -146,14 +146,14 @@ function byPoster(state: LedgerState, message: OfPoster, { now }: Context): Deci
   };
 }
 
-/** Where the chat stands after a message, or why that cannot be. */
+/** The place of the chat after a message, or why that cannot be. */
 function move(place: BridgePlace, message: Exclude<OfPoster, { type: 'bridge.release' }>): BridgePlace | Refusal {
   const { doubt } = place;
   switch (message.type) {
     case 'bridge.renew': {
       const { cursor, heard = place.heard, doubtful_to: doubtfulTo = place.doubtful_to } = message;
       if (cursor !== undefined && (doubt || place.part > 0))
-        return refusal('invalid_envelope', `cursor cannot move while entry ${place.after + 1} is being told`);
+        return refusal('invalid_envelope', `cursor cannot move while entry ${place.after + 1} is being posted`);
       return {
         ...place,
         after: cursor ?? place.after,
@@ -164,7 +164,7 @@ function move(place: BridgePlace, message: Exclude<OfPoster, { type: 'bridge.rel
     case 'bridge.send': {
       const { key, text, after, part, last, parts, whole } = message;
       if (doubt && doubt.key !== key) return refusal('invalid_envelope', `key ${doubt.key} must be settled first`);
-      // A text that can be told no further, since it is no longer kept or is said otherwise, makes way for another.
+      // Where the rest of a text cannot be posted, since it is no longer kept or has changed, another may begin.
       const anew = part === 0 && whole !== place.whole;
       if (after !== place.after || (part !== place.part && !anew)) {
         return refusal('invalid_envelope', `after must be ${place.after}, and part ${place.part}`);

@@ -45,7 +45,7 @@ export function since(state: ElectionState, message: CoordinatorMessage, [kind, 
     if (epoch === issued) return [];
     return [{ type: 'coordinator.elected', ...about, coordinator: leader.coordinator }];
   }
-  // The first reply to whoever resigned has said so already.
+  // The first reply to whoever resigned has that already.
   if (!gone || (kind === 'resigned' && epoch === issued)) return [];
   return [{ ...gone, ...about }];
 }

@@ -2,7 +2,7 @@ import { type Broken, hasty } from '../broken.fixture.ts';
 import type { CoordinatorMessage } from '../../envelope/coordinator.ts';
 import type { Context, Decided, Decision, Input, Protocol } from '../protocol.ts';
 import { coordinatorElection } from './protocol.ts';
-import { heard, type ElectionState } from './state.ts';
+import { withActive, type ElectionState } from './state.ts';
 import type { Property } from './observer.fixture.ts';
 
 type ElectionProtocol = Protocol<ElectionState, CoordinatorMessage>;
@@ -90,7 +90,7 @@ const onlyStands = withDecide((state, input, context) => {
     return coordinatorElection.decide(state, input, context);
   const { from } = input.message;
   return {
-    state: { ...state, candidates: heard(state.candidates, from, context.now) },
+    state: { ...state, candidates: withActive(state.candidates, from, context.now) },
     verdict: ['joined', state.epoch, from],
   };
 });

@@ -9,7 +9,7 @@ import {
   active,
   activeUntil,
   electionState,
-  heard,
+  withActive,
   isCandidate,
   sizeOf,
   without,
@@ -81,11 +81,11 @@ function join(state: ElectionState, message: Message<'join'>, now: number): Deci
   const term = state.term ?? { role: message.role, heartbeat_ms: toMilliseconds(message.heartbeat_seconds) };
   const candidates = active(state.candidates, term, now);
   const known = isCandidate({ ...state, candidates }, message.from);
-  const standing = { ...state, term, candidates: heard(candidates, message.from, now) };
-  const { state: next, emit } = state.leader ? { state: standing, emit: [] } : elect(standing, term, now);
+  const joined = { ...state, term, candidates: withActive(candidates, message.from, now) };
+  const { state: next, emit } = state.leader ? { state: joined, emit: [] } : elect(joined, term, now);
   return {
     state: next,
-    // Somebody stands, so somebody leads.
+    // With a candidate there is a coordinator.
     verdict: ['joined', next.epoch, next.leader?.coordinator ?? null],
     quiet: known,
     emit,
@@ -96,7 +96,7 @@ function leave(state: ElectionState, { from }: Message<'leave'>, now: number): D
   if (state.leader?.coordinator === from) return resign(state, from, now);
   if (!isCandidate(state, from)) {
     return {
-      refuse: refusal('not_eligible', `${from} is no candidate: it has never joined, has left, or was not heard`),
+      refuse: refusal('not_eligible', `${from} is no candidate: it has never joined, has left, or has lapsed`),
     };
   }
   return {
@@ -134,7 +134,7 @@ function byLeader(
         state: {
           ...state,
           leader: { ...leader, heard_at: now },
-          candidates: heard(state.candidates, leader.coordinator, now),
+          candidates: withActive(state.candidates, leader.coordinator, now),
         },
         verdict: ['alive', state.epoch],
         quiet: true,
@@ -197,8 +197,8 @@ function elect({ gone, ...state }: Omit<ElectionState, 'leader'>, term: Term, no
       epoch,
       since: now,
       leader: { coordinator, heard_at: now },
-      // To be elected counts as being heard: who leads stands, for as long as it leads.
-      candidates: heard(candidates, coordinator, now),
+      // To be elected counts as being active: the coordinator is a candidate for as long as it leads.
+      candidates: withActive(candidates, coordinator, now),
     },
     emit: [{ type: 'coordinator.elected', role: term.role, coordinator, epoch }],
   };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { MISSED_HEARTBEATS } from '../../envelope/coordinator.ts';
 
-/** An election: who stands, who leads, in which epoch. Times are epoch milliseconds. */
+/** An election: the candidates, the coordinator, the epoch. Times are epoch milliseconds. */
 export const electionState = z.object({
   /** The role and the time between heartbeats, which the first join ever fixes. */
   term: z.object({ role: z.string(), heartbeat_ms: z.number() }).optional(),
@@ -12,16 +12,16 @@ export const electionState = z.object({
   leader: z.object({ coordinator: z.string(), heard_at: z.number() }).optional(),
   /** How the latest coordinator went, while nobody has followed it. */
   gone: z.object({ type: z.enum(['coordinator.lost', 'coordinator.resigned']), coordinator: z.string() }).optional(),
-  /** Who stands, the lowest id first, and when each was last active. Who leads stands, too. */
+  /** The candidates, the lowest id first, and when each was last active. The coordinator is one of them. */
   candidates: z.array(z.tuple([z.string(), z.number()])),
 });
 export type ElectionState = z.infer<typeof electionState>;
 export type Term = NonNullable<ElectionState['term']>;
 export type Candidates = ElectionState['candidates'];
 
-/** The time after which one who was last heard at `heardAt` is not active any more: at that very millisecond it is not. */
-export function activeUntil(heardAt: number, { heartbeat_ms }: Term): number {
-  return heardAt + MISSED_HEARTBEATS * heartbeat_ms;
+/** The time after which a candidate that was last active at `at` is not active any more: at that very millisecond it is not. */
+export function activeUntil(at: number, { heartbeat_ms }: Term): number {
+  return at + MISSED_HEARTBEATS * heartbeat_ms;
 }
 
 /** The candidates without those that are not active any more. */
@@ -36,7 +36,7 @@ export function isCandidate({ candidates }: ElectionState, agent: string): boole
 }
 
 /** The candidates with one that was active now; ids stay in the order of their code units. */
-export function heard(candidates: Candidates, agent: string, now: number): Candidates {
+export function withActive(candidates: Candidates, agent: string, now: number): Candidates {
   const at = candidates.findIndex(([candidate]) => candidate >= agent);
   const before = at < 0 ? candidates : candidates.slice(0, at);
   const after = at < 0 ? [] : candidates.slice(candidates[at]?.[0] === agent ? at + 1 : at);

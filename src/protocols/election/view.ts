@@ -28,13 +28,13 @@ export function detailsOf(state: ElectionState): string {
   const { term, leader, gone, epoch, candidates } = state;
   if (!term) return 'Nobody has joined yet.';
   const role = `role "${plain(term.role)}"`;
-  const stand = `Candidates: ${candidates.length}. Heartbeats every ${term.heartbeat_ms / 1000} s.`;
+  const summary = `Candidates: ${candidates.length}. Heartbeats every ${term.heartbeat_ms / 1000} s.`;
   if (leader) {
     const until = clock(activeUntil(leader.heard_at, term));
-    return `${leader.coordinator} leads ${role} in epoch ${epoch} since ${clock(state.since)}; lost at ${until} without a heartbeat.\n${stand}`;
+    return `${leader.coordinator} leads ${role} in epoch ${epoch} since ${clock(state.since)}; lost at ${until} without a heartbeat.\n${summary}`;
   }
   const how = gone ? `: ${gone.coordinator} ${gone.type === 'coordinator.lost' ? 'was lost' : 'has resigned'}` : '';
-  return `The ${role} is vacant since ${clock(state.since)}${how}. The latest epoch is ${epoch}.\n${stand}`;
+  return `The ${role} is vacant since ${clock(state.since)}${how}. The latest epoch is ${epoch}.\n${summary}`;
 }
 
 export function boardRowOf(state: ElectionState): BoardRow | undefined {

@@ -23,7 +23,7 @@ export function tokensOf(resources: readonly string[], token: number): ByName<nu
   return fromNames(resources.map((resource) => [resource, token]));
 }
 
-/** What a grant tells: the lock's id, a token for each resource, the lease. */
+/** What a grant has: the lock's id, a token for each resource, the lease. */
 export function grantFields(
   id: string,
   { resources, token, lease_ms: ms, until }: Pick<Lock, 'resources' | 'token' | 'lease_ms' | 'until'>,
@@ -31,7 +31,7 @@ export function grantFields(
   return { lock_id: id, tokens: tokensOf(resources, token), ...leaseFields(ms, until) };
 }
 
-/** Which resources, and their tokens; names too long to be told twice are told once, with their tokens. */
+/** Which resources, and their tokens; names too long to be listed twice are listed once, with their tokens. */
 export function lostFields({ resources, token }: Lock): Fields {
   const tokens = tokensOf(resources, token);
   return utf8Bytes(JSON.stringify(resources)) > MAX_TWICE_BYTES

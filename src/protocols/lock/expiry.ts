@@ -74,8 +74,8 @@ function waitEnded(state: LockState, lock: Lock, context: Context): Step {
   };
   const freed = released.flatMap(freedBy);
   if (count < MAX_LOCK_RETRIES) return { state: next, freed, emit: [denied], effects: [] };
-  const told = { reason: 'timeout', agent, resources: [...resources], retry: count };
-  const escalated = escalate(next.with({ past: forgetRetries(next.past, () => who) }), told, context);
+  const about = { reason: 'timeout', agent, resources: [...resources], retry: count };
+  const escalated = escalate(next.with({ past: forgetRetries(next.past, () => who) }), about, context);
   return { ...escalated, freed, emit: [denied, ...escalated.emit] };
 }
 
@@ -85,7 +85,7 @@ function holdEnded(state: LockState, lock: Lock, context: Context): Step {
   return { state: next, freed: freedBy(lock), emit: [], effects: [] };
 }
 
-/** Takes a lock from its holder: the room is told, and its resources stay held, in the same kind, while its rollback may run. */
+/** Takes a lock from its holder: that is logged for the room, and its resources stay held, in the same kind, while its rollback may run. */
 export function lose(
   state: LockState,
   lock: Lock,
@@ -135,14 +135,14 @@ function bytesOf(input: Effect['input'], { revision }: Context): number {
 
 /** Tells the room that something needs attention, and whoever is called for that, unless too much of it is under way. */
 function escalate(state: LockState, about: { readonly [field: string]: Json }, context: Context): Omit<Step, 'freed'> {
-  const told = { type: 'lock.escalated', ...about };
-  const bytes = bytesOf(told, context);
+  const escalated = { type: 'lock.escalated', ...about };
+  const bytes = bytesOf(escalated, context);
   const sum = state.effects.escalate + bytes;
-  if (sum > MAX_EFFECT_BYTES) return { state, emit: [told], effects: [] };
+  if (sum > MAX_EFFECT_BYTES) return { state, emit: [escalated], effects: [] };
   return {
     state: state.with({ effects: { ...state.effects, escalate: sum } }),
-    emit: [told],
-    effects: [{ name: 'escalate', input: told }],
+    emit: [escalated],
+    effects: [{ name: 'escalate', input: escalated }],
   };
 }
 
@@ -160,14 +160,14 @@ export function onEffect(
   const over = lock?.phase === 'rolling' ? lock : undefined;
   const failed =
     failure === undefined ? undefined : { ...input, reason: 'rollback_failed', detail: failure.slice(0, MAX_DETAIL) };
-  const told = failed
+  const ended = failed
     ? escalate(over ? next.remove(over) : next, failed, context)
     : { state: over ? next.remove(over) : next, emit: [], effects: [] };
-  const started = startRollbacks(told.state, context);
+  const started = startRollbacks(ended.state, context);
   const settled = settle(started.state, over ? freedBy(over) : [], context);
   return {
     state: settled.state,
-    emit: [...told.emit, ...settled.emit],
-    effects: [...told.effects, ...started.effects],
+    emit: [...ended.emit, ...settled.emit],
+    effects: [...ended.effects, ...started.effects],
   };
 }

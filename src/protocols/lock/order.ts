@@ -26,7 +26,7 @@ export interface Owner {
   readonly n: number;
 }
 
-/** What a lock must tell to have a place. */
+/** What the place of a waiting lock follows from. */
 interface Waiting {
   readonly kind: LockType;
   readonly priority: number;

@@ -34,7 +34,7 @@ export type Past = z.infer<typeof past>;
 
 export const noPast: Past = { retries: [], cancels: [], ends: [] };
 
-/** An agent and what it asked for, as few characters as tell them apart. */
+/** An agent and what it asked for, as few characters as distinguish them. */
 export function mark(agent: string, ...what: readonly string[]): string {
   return sha256Hex(JSON.stringify([agent, ...what])).slice(0, 24);
 }

@@ -71,7 +71,7 @@ export function requested(state: LockState, agent: string, key: string | undefin
   return undefined;
 }
 
-/** Whether a lock is of a request that says the same. */
+/** Whether a lock is of a request with the same body. */
 function isOf(lock: Lock, message: LockRequest): boolean {
   const asked = lockFrom(noLocks, message, lock.since);
   const same = lock.kind === asked.kind && lock.priority === asked.priority && lock.scope === asked.scope;

@@ -33,7 +33,7 @@ export function outcomeOf({ proposal, votes, ended }: ProposalState): Outcome | 
   return { type: 'decision.failed', ...about, reason, by, ...(detail === undefined ? {} : { detail }), tally };
 }
 
-/** The replies that a verdict stands for. A vote's verdict says how many had been given with it. */
+/** The replies that a verdict stands for. A vote's verdict has how many had been given with it. */
 export function answer(message: DecisionMessage, verdict: Verdict, state: ProposalState): readonly Outgoing[] {
   const { from: to, proposal_id } = message;
   const [kind, count] = verdict;
@@ -63,7 +63,7 @@ function voted({ proposal, votes }: ProposalState, to: string, count: number): O
   ];
 }
 
-/** What became of a message since it was answered: how it ended, or how the votes stand now. */
+/** What became of a message since it was answered: how it ended, or the votes of now. */
 export function since(state: ProposalState, message: DecisionMessage, verdict: Verdict): readonly Outgoing[] {
   const [kind, count = 0] = verdict;
   if (kind !== 'accepted' && kind !== 'voted') return [];

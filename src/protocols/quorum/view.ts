@@ -36,14 +36,14 @@ export function detailsOf(state: ProposalState): string {
   if (!proposal) return 'Not proposed yet.';
   const counts = countsOf(proposal, votes);
   const tally = proposal.options.map((option, place) => `${plain(option)} ${counts[place] ?? 0}`).join(', ');
-  const standing = `${votes.length} of ${proposal.voters.length} voters have voted (${tally}); the quorum is ${proposal.quorum}.`;
+  const summary = `${votes.length} of ${proposal.voters.length} voters have voted (${tally}); the quorum is ${proposal.quorum}.`;
   return [
     ...(ended && 'choice' in ended
       ? [`Decided at ${clock(ended.at)}: "${plain(proposal.options[ended.choice] ?? '')}".`]
       : []),
     ...(ended && 'reason' in ended ? [`Failed at ${clock(ended.at)}: ${ended.reason}.`] : []),
     ...(ended ? [] : [`Open for votes until ${clock(proposal.deadline)}.`]),
-    standing,
+    summary,
     `"${plain(proposal.question)}", proposed by ${proposal.proposer} at ${clock(proposal.proposed_at)}.`,
   ].join('\n');
 }

@@ -7,7 +7,7 @@ import { boardRow, type BoardQuery, type BoardRow, type Publication } from '../.
 
 /** Bytes of JSON that the board may take of the room's state. */
 const MAX_BOARD_SIZE = 300 * 1024;
-/** A final source is remembered so long, in milliseconds, so that a late repeat of its last words is still known. */
+/** A final source is remembered so long, in milliseconds, so that a late repeat of its last events is still known. */
 const FORGET_FINAL_MS = 3_600_000;
 const DEFAULT_PRIORITY = 3;
 
@@ -88,11 +88,11 @@ export const emptyBoard: Board = { sources: noSources, size: 0, truncated: false
 
 /** The last sequence number of the source of a publication, 0 where it is unknown. */
 export function lastSeq(board: Board, publication: Publication): number {
-  return fromEarlierLife(board, publication) ? Infinity : (knownOf(board, publication)?.seq ?? 0);
+  return fromEarlierStart(board, publication) ? Infinity : (knownOf(board, publication)?.seq ?? 0);
 }
 
 /** A late repeat of a source whose name was taken anew since: its numbers are none of the present one's. */
-function fromEarlierLife(board: Board, { source: id, life = Infinity }: Publication): boolean {
+function fromEarlierStart(board: Board, { source: id, life = Infinity }: Publication): boolean {
   return life < (sourceOf(board, id)?.life ?? life);
 }
 
@@ -104,7 +104,7 @@ function knownOf(board: Board, { source: id, life }: Publication): Source | unde
 
 /** The board after a publication; the oldest final sources go where there is no room left. */
 export function record(board: Board, publication: Publication, now: number): Board {
-  if (fromEarlierLife(board, publication)) return board;
+  if (fromEarlierStart(board, publication)) return board;
   const known = knownOf(board, publication);
   const before = get(board.sources, publication.source);
   const life = publication.life ?? known?.life;
@@ -123,11 +123,11 @@ export function record(board: Board, publication: Publication, now: number): Boa
   return shrink({ sources, size, truncated: board.truncated }, before ? undefined : publication.source);
 }
 
-function shrink(board: Board, newcomer: string | undefined): Board {
+function shrink(board: Board, added: string | undefined): Board {
   let { sources, size, truncated } = board;
   while (sources.count > MAX_BOARD_ROWS || size > MAX_BOARD_SIZE) {
-    // With nothing final to let go, the newcomer is what the board cannot take.
-    const id = oldestFinal(sources) ?? newcomer;
+    // Where nothing is final, the new source is left out.
+    const id = oldestFinal(sources) ?? added;
     const entry = id === undefined ? undefined : get(sources, id);
     if (id === undefined || !entry) break;
     size -= sizeOf(id, entry);

@@ -30,7 +30,7 @@ const roomState = z.object({
 export type RoomState = z.infer<typeof roomState>;
 
 /**
- * A room: the ordered log of all that its primitives emit and its members say, and the board of what is open.
+ * A room: the ordered log of all that its primitives emit and its agents post, and the board of what is open.
  * Source: "Discord Break Rooms for AI Agents" (introductions, one place to watch), on a durable log.
  */
 export const room: Protocol<RoomState, RoomMessage> = {
@@ -104,7 +104,7 @@ function onMessage(state: RoomState, message: RoomMessage, { now }: Context): De
   const known = state.agents.find(([id]) => id === message.from)?.[1];
   const { kind, purpose, capabilities } = message;
   const introduction = { kind, purpose, ...(capabilities ? { capabilities } : {}), since: known?.since ?? now };
-  // Introducing oneself again with the same words tells nobody anything new.
+  // The same introduction again is no news.
   if (known && JSON.stringify(shown(known)) === JSON.stringify(shown(introduction))) {
     return { state, verdict: ['accepted'], quiet: true };
   }
@@ -116,7 +116,7 @@ function onMessage(state: RoomState, message: RoomMessage, { now }: Context): De
   return { state: { ...state, agents }, verdict: ['accepted'] };
 }
 
-/** Pausing what is paused, or resuming what is not, changes nothing and is told to nobody. */
+/** Pausing what is paused, or resuming what is not, changes nothing and is not logged. */
 function onPause(
   { paused, ...rest }: RoomState,
   message: Extract<RoomMessage, { type: 'room.pause' | 'room.resume' }>,

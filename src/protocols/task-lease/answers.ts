@@ -59,8 +59,8 @@ export function answer(message: TaskMessage, verdict: Verdict, { task }: TaskSta
       return [{ type: 'task.completed', ...about, attempt: Number(parts[0]), holder: String(parts[1]), ...result }];
     }
     case 'failed': {
-      const said = message.type === 'task.fail' ? message.reason : '';
-      const reason = parts[2] === null ? { reason: said } : { reason: String(parts[2]), detail: said };
+      const given = message.type === 'task.fail' ? message.reason : '';
+      const reason = parts[2] === null ? { reason: given } : { reason: String(parts[2]), detail: given };
       return [{ type: 'task.failed', ...about, attempt: Number(parts[0]), holder: String(parts[1]), ...reason }];
     }
     case 'again':
@@ -97,7 +97,7 @@ export function since(state: TaskState, message: TaskMessage, verdict: Verdict):
     const to = message.from;
     if (state.ends[attempt - 1] !== 'b')
       return [{ type: 'task.expired', to, task_id: task.task_id, attempt, holder: to }];
-    // It gave the task back itself: what matters to it is how the task stands now.
+    // It gave the task back itself: what matters to it is the present state of the task.
     return [{ ...(lease ? taken(task, lease, state.attempt) : announcement(task, state.attempt)), to }];
   }
   if (kind === 'won' && lease && lease.expires_at !== lease.first_expires_at) {
