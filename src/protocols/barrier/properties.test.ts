@@ -87,7 +87,7 @@ describe('a barrier', () => {
         return outcome;
       },
     };
-    holdsFor({ ...course, sound: noting }, 500);
+    holdsFor({ ...course, sound: noting }, 500, 1);
     expect([...reached].sort()).toEqual(['barrier.failed', 'barrier.released', 'escalated again']);
   });
 });

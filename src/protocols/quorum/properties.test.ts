@@ -70,7 +70,7 @@ describe('a decision', () => {
         return quorumProposal.outcome(state);
       },
     };
-    holdsFor({ ...course, sound: noting }, 500);
+    holdsFor({ ...course, sound: noting }, 500, 1);
     expect([...reached].sort()).toEqual(['committed', 'deadline', 'unreachable', 'withdrawn']);
   });
 });
