@@ -17,7 +17,7 @@ beforeAll(async () => {
   room = Wire.room(stack.client, 'bad');
   await task.ask(say('task.announce', 'producer', announcement));
   await room.ask(say('room.join', 'human', { kind: 'human', purpose: 'looks on' }));
-  // The room has heard of the task before anything is compared.
+  // The task is published to the room before anything is compared.
   await room.until(({ type, source }) => type === 'task.announce' && source === task.workflowId);
 });
 afterAll(async () => {

@@ -10,7 +10,7 @@ describe('a break room', () => {
   });
   afterAll(() => stack.stop());
 
-  it('tells who is at a task, from what is said in the room and in its primitives', async () => {
+  it('returns who works on a task, from the posts of the room and from its primitives', async () => {
     const room = 'hint';
     const [ann, bo] = [new Agent(stack.client, 'ann'), new Agent(stack.client, 'bo')];
     expect(await bo.shouldYield(room, 't-1', 5)).toEqual({ yield: false });
@@ -30,22 +30,22 @@ describe('a break room', () => {
       await expect(bo.shouldYield(room, 't-1', bad)).rejects.toThrow('withinSeconds');
   });
 
-  it('loses the race that a lease wins: two who ask at once are both told to go on, two who claim at once are not', async () => {
+  it('loses the race that a lease wins: two that ask at once may both go on, two that claim at once may not', async () => {
     const room = 'race';
-    const crew = [new Agent(stack.client, 'ann'), new Agent(stack.client, 'bo')];
-    await crew[0]?.announce(room, { taskId: 't-1', title: 'to do' });
+    const agents = [new Agent(stack.client, 'ann'), new Agent(stack.client, 'bo')];
+    await agents[0]?.announce(room, { taskId: 't-1', title: 'to do' });
     // The check of the article: look, and where it is quiet, say so and begin.
-    const hints = await Promise.all(crew.map((agent) => agent.shouldYield(room, 't-1', 5)));
+    const hints = await Promise.all(agents.map((agent) => agent.shouldYield(room, 't-1', 5)));
     expect(hints).toEqual([{ yield: false }, { yield: false }]);
-    await Promise.all(crew.map((agent) => agent.post(room, 'Starting: t-1')));
+    await Promise.all(agents.map((agent) => agent.post(room, 'Starting: t-1')));
     // Each learns of the other when both are at it.
-    const after = await Promise.all(crew.map((agent) => agent.shouldYield(room, 't-1', 60)));
+    const after = await Promise.all(agents.map((agent) => agent.shouldYield(room, 't-1', 60)));
     expect(after).toMatchObject([
       { yield: true, to: 'bo' },
       { yield: true, to: 'ann' },
     ]);
     const task = Wire.task(stack.client, room, 't-1');
-    const answers = await Promise.all(crew.map(({ id }) => task.ask(say('task.claim', id, { task_id: 't-1' }))));
+    const answers = await Promise.all(agents.map(({ id }) => task.ask(say('task.claim', id, { task_id: 't-1' }))));
     expect(new Set(answers.map(([first]) => first?.type))).toEqual(new Set(['task.ack', 'task.closed']));
   });
 });

@@ -36,8 +36,8 @@ it(`gives a task to one of ${AGENTS} agents that claim it at the same instant, $
     winners.add(String(holder));
     const losers = replies.filter(({ agent }) => agent !== holder);
     expect(losers).toHaveLength(AGENTS - 1);
-    for (const { agent, replies: told } of losers) {
-      expect(told).toEqual([
+    for (const { agent, replies: answers } of losers) {
+      expect(answers).toEqual([
         expect.objectContaining({ type: 'task.closed', reason: 'claimed', to: agent, holder, attempt: 1 }),
       ]);
     }

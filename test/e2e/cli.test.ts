@@ -15,13 +15,13 @@ const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 const children = new Set<ChildProcess>();
 process.once('exit', () => children.forEach((child) => child.kill('SIGKILL')));
 
-/** The command line as a process, with what it says. */
+/** The command line as a process, with its output. */
 class Synod {
   readonly child: ChildProcess;
   stderr = '';
   readonly #lines: string[] = [];
-  readonly #heard = new EventEmitter();
-  /** It has ended, and all that it said has been read. */
+  readonly #output = new EventEmitter();
+  /** It has ended, and all of its output has been read. */
   readonly #closed: Promise<unknown>;
   #over = false;
 
@@ -33,23 +33,23 @@ class Synod {
     this.child.stderr?.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()));
     this.#closed = once(this.child, 'close').then(() => {
       this.#over = true;
-      this.#heard.emit('news');
+      this.#output.emit('news');
     });
     children.add(this.child);
     if (!this.child.stdout) throw new Error('no output to read');
     createInterface({ input: this.child.stdout }).on('line', (line) => {
       this.#lines.push(line);
-      this.#heard.emit('news');
+      this.#output.emit('news');
     });
   }
 
-  /** Waits until it has said a line that matches. */
+  /** Waits until it has printed a line that matches. */
   async says(pattern: RegExp): Promise<string> {
     for (;;) {
       const line = this.#lines.find((said) => pattern.test(said));
       if (line !== undefined) return line;
-      if (this.#over) throw new Error(`it ended without saying ${String(pattern)}: ${this.stderr}`);
-      await once(this.#heard, 'news');
+      if (this.#over) throw new Error(`it ended without printing ${String(pattern)}: ${this.stderr}`);
+      await once(this.#output, 'news');
     }
   }
 
@@ -67,8 +67,8 @@ class Synod {
 /** The process id of the development server that serves on a port. */
 async function serverAt(port: string): Promise<number> {
   for (const id of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
-    const words = (await readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')).split('\0');
-    if (words.includes('start-dev') && words[words.indexOf('--port') + 1] === port) return Number(id);
+    const args = (await readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')).split('\0');
+    if (args.includes('start-dev') && args[args.indexOf('--port') + 1] === port) return Number(id);
   }
   throw new Error(`no server at port ${port}`);
 }
@@ -85,7 +85,7 @@ describe('the command line', () => {
     await server.stop();
   });
 
-  it('runs a worker that says when it is ready, serves, and stops cleanly on SIGTERM', async () => {
+  it('runs a worker that prints when it is ready, serves, and stops cleanly on SIGTERM', async () => {
     const worker = new Synod(['worker'], env);
     await worker.says(/^ready$/);
     const client = await connect({ address: server.address });
@@ -104,14 +104,14 @@ describe('the command line', () => {
 
     const late = new Synod(['watch', 'cli', '--after', '-1'], env);
     const agent = new Agent(client, 'agent-1');
-    // When it listens it does not say; at the end nothing is left that would still be sent.
-    let heard = false;
-    const talking = (async () => {
-      for (; !heard; await pause(200)) await agent.post('cli', 'and now?');
+    // It does not print when it listens; at the end no post is still under way.
+    let received = false;
+    const posting = (async () => {
+      for (; !received; await pause(200)) await agent.post('cli', 'and now?');
     })();
     await late.says(/agent-1: and now\?/);
-    heard = true;
-    await talking;
+    received = true;
+    await posting;
     await late.stop('SIGTERM');
     expect(late.stderr).toBe('');
 
@@ -126,7 +126,7 @@ describe('the command line', () => {
     await client.connection.close();
   });
 
-  it('says what to do where no server answers', async () => {
+  it('prints what to do where no server answers', async () => {
     const nowhere = `127.0.0.1:${(await freePorts(1, '127.0.0.1'))[0]}`;
     const worker = new Synod(['worker'], { TEMPORAL_ADDRESS: nowhere });
     expect(await worker.exit()).toBe(1);
@@ -135,7 +135,7 @@ describe('the command line', () => {
     );
   });
 
-  it('says what to do where the namespace is missing', async () => {
+  it('prints what to do where the namespace is missing', async () => {
     const worker = new Synod(['worker'], { ...env, TEMPORAL_NAMESPACE: 'nowhere' });
     expect(await worker.exit()).toBe(1);
     expect(worker.stderr).toContain('has no namespace nowhere: create it, or set TEMPORAL_NAMESPACE');
@@ -157,7 +157,7 @@ describe('the command line', () => {
     }
   });
 
-  it('leaves the worker to others where it is told to', async () => {
+  it('leaves the worker to others with --no-worker', async () => {
     const dev = new Synod(['dev', '--no-ui', '--no-worker'], {});
     const address = (await dev.says(/^server {3}TEMPORAL_ADDRESS=/)).split('=')[1] ?? '';
     const client = await connect({ address });
@@ -173,7 +173,7 @@ describe('the command line', () => {
     expect(await dev.stop('SIGINT')).toBe(0);
   });
 
-  it.skipIf(process.platform !== 'linux')('ends, and says so, when its server has', async () => {
+  it.skipIf(process.platform !== 'linux')('ends with an error when its server has ended', async () => {
     const dev = new Synod(['dev', '--no-ui'], {});
     const port = (await dev.says(/^server {3}TEMPORAL_ADDRESS=/)).split(':')[1] ?? '';
     await dev.says(/^stop/);

@@ -18,7 +18,7 @@ const byText = (a: string, b: string): number => (a < b ? -1 : 1);
 /** Each once, and in order. */
 const once = (seqs: readonly number[]): number[] => [...new Set(seqs)].toSorted((a, b) => a - b);
 
-it('goes on after the server was down: a worker works, a listener hears everything once', async () => {
+it('goes on after the server was down: a worker works, a listener receives everything once', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'synod-client-'));
   stops.push(() => rm(folder, { recursive: true, force: true }));
   const dbFilename = path.join(folder, 'server.db');
@@ -32,8 +32,8 @@ it('goes on after the server was down: a worker works, a listener hears everythi
   const producer = new Agent(client, 'producer');
   await producer.join(room, { kind: 'producer', purpose: 'has work' });
 
-  const heard: LogEvent[] = [];
-  const stopListening = producer.listen(room, (event) => heard.push(event), { after: 0 });
+  const received: LogEvent[] = [];
+  const stopListening = producer.listen(room, (event) => received.push(event), { after: 0 });
   const reports: string[] = [];
   const stop = new AbortController();
   const work = new Agent(client, 'worker').work(room, async () => 'done', {
@@ -63,14 +63,14 @@ it('goes on after the server was down: a worker works, a listener hears everythi
   await expect.poll(() => reports.slice(2)).toEqual(['started after', 'completed after']);
 
   const posted = () =>
-    heard.flatMap(({ envelope: { type, text } }) => (type === 'room.post' ? [JSON.stringify(text)] : []));
+    received.flatMap(({ envelope: { type, text } }) => (type === 'room.post' ? [JSON.stringify(text)] : []));
   await expect.poll(() => posted().length).toBe(texts.length);
   expect(posted().toSorted(byText)).toEqual(texts.map((text) => JSON.stringify(text)).toSorted(byText));
-  const seqs = heard.map(({ seq }) => seq);
+  const seqs = received.map(({ seq }) => seq);
   expect(seqs).toEqual(once(seqs));
 });
 
-it('hears every entry once over the runs of a room', async () => {
+it('receives every entry once over the runs of a room', async () => {
   const room = 'runs';
   // Suggested early, so that a short test has several runs.
   const extraArgs = ['--dynamic-config-value', 'limit.historyCount.suggestContinueAsNew=200'];
@@ -80,12 +80,12 @@ it('hears every entry once over the runs of a room', async () => {
   const client = await connect({ address: stack.server.address });
   stops.unshift(() => disconnect(client));
   const listener = new Agent(client, 'listener');
-  await listener.join(room, { kind: 'listener', purpose: 'hears' });
-  const heard: number[] = [];
+  await listener.join(room, { kind: 'listener', purpose: 'listens' });
+  const received: number[] = [];
   let gaps = 0;
   let posts = 0;
   const onEvent = ({ seq, envelope: { type } }: LogEvent) => {
-    heard.push(seq);
+    received.push(seq);
     if (type === 'room.post') posts += 1;
   };
   const stop = listener.listen(room, onEvent, { after: 0, onGap: () => (gaps += 1) });
@@ -95,12 +95,12 @@ it('hears every entry once over the runs of a room', async () => {
     sent += agents.length;
   };
   const runsSoFar = async () => (await runsOf(stack.client, `synod:${room}:room`)).length;
-  // However slow the listener is, the room keeps what it has not heard yet.
+  // However slow the listener is, the room keeps what it has not received yet.
   while ((await runsSoFar()) < 3) {
     for (let i = 0; i < 20; i++) await round();
     await expect.poll(() => posts).toBe(sent);
   }
   stop();
   expect(gaps).toBe(0);
-  expect(heard).toEqual(once(heard));
+  expect(received).toEqual(once(received));
 });

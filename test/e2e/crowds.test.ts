@@ -11,10 +11,10 @@ beforeAll(async () => {
 afterAll(() => stack.stop());
 
 /** What it took, for whoever reads the output of the tests. */
-async function told(what: string, workflowId: string, started: number): Promise<void> {
+async function logFigures(what: string, workflowId: string, started: number): Promise<void> {
   const ms = Math.round(performance.now() - started);
   const runs = await runsOf(stack.client, workflowId, undefined, 3);
-  // A run that hands over while something comes is told so by the server, and tries again: no fault of anybody's.
+  // A run that hands over while a message comes is refused by the server, and tries again: that is no fault.
   const faults = faultsOf(runs).filter((cause) => !cause.includes('UnhandledCommand'));
   expect(faults).toEqual([]);
   const events = runs.map((run) => run.events.length);
@@ -23,10 +23,10 @@ async function told(what: string, workflowId: string, started: number): Promise<
 
 it('256 voters decide', async () => {
   const voters = Array.from({ length: 256 }, (_, i) => `voter-${i}`);
-  const wire = Wire.proposal(stack.client, 'crowd', 'p');
+  const wire = Wire.proposal(stack.client, 'many', 'p');
   const started = performance.now();
   const deciding = new Agent(stack.client, 'ann')
-    .room('crowd')
+    .room('many')
     .decide({ proposalId: 'p', question: 'All?', voters, quorum: 256, deadlineSeconds: 600 });
   await expect.poll(async () => (await wire.view().catch(() => ({ status: '' })))['status']).toBe('open');
   const votes = voters.map((voter) => say('decision.vote', voter, { proposal_id: 'p', choice: 'yes' }));
@@ -39,7 +39,7 @@ it('256 voters decide', async () => {
     tally: { yes: 256, no: 0 },
     votes: Object.fromEntries(voters.map((voter) => [voter, 'yes'])),
   });
-  await told('256 voters', wire.workflowId, started);
+  await logFigures('256 voters', wire.workflowId, started);
 });
 
 it.each([
@@ -48,7 +48,7 @@ it.each([
 ])('a roster of 1,024 members with %s ids meets', { timeout: 900_000 }, async (name, idOf) => {
   const roster = Array.from({ length: 1_024 }, (_, i) => idOf(i));
   const phase = name.slice(0, 3);
-  const room = `crowd-${phase}`;
+  const room = `many-${phase}`;
   const started = performance.now();
   const options = { roster, timeoutSeconds: 600, fallback: 'fail' } as const;
   const opener = new Agent(stack.client, 'ann').room(room).barrier(phase, options);
@@ -61,5 +61,5 @@ it.each([
     expect(result).toMatchObject({ outcome: 'released', arrivedCount: 1_024, missingCount: 0, droppedCount: 0 });
     expect(result.arrived).toHaveLength(32);
   }
-  await told(`a roster of 1,024 with ${name} ids`, `synod:${room}:barrier:${phase}`, started);
+  await logFigures(`a roster of 1,024 with ${name} ids`, `synod:${room}:barrier:${phase}`, started);
 });

@@ -61,7 +61,7 @@ describe('room.decide', () => {
     const deciding = ann.decide({ ...proposal, proposalId: 'p', quorum: 1 });
     const wire = Wire.proposal(stack.client, 'later', 'p');
     await expect.poll(async () => (await wire.view().catch(() => ({ status: '' })))['status']).toBe('open');
-    // The room is started by what it is told of the proposal.
+    // The room is started by the publication of the proposal.
     await expect.poll(async () => (await ann.view().catch(() => undefined)) !== undefined).toBe(true);
     stops.unshift((await roomOf('later', 'v3')).onProposal(() => ({ choice: 'no' })));
     expect(await deciding).toMatchObject({ outcome: 'committed', choice: 'no', votes: { v3: 'no' } });
@@ -81,7 +81,7 @@ describe('room.decide', () => {
     await expect(ann.decide({ ...proposal, quorum: 4 })).rejects.toMatchObject({ code: 'invalid_envelope' });
   });
 
-  it('tells why a vote was refused, and what a handler throws', async () => {
+  it('reports why a vote was refused, and what a handler throws', async () => {
     const errors: string[] = [];
     const onError = (error: unknown) => void errors.push(String(error));
     const wrong = await roomOf('errors', 'v1');
@@ -153,7 +153,7 @@ describe('room.barrier', () => {
     await expect(two.leaveBarrier('never')).rejects.toMatchObject({ code: 'unknown' });
   });
 
-  it('fails for all where it is told to, and refuses who is no member', async () => {
+  it('fails for all with the fallback fail, and refuses an agent that is no member', async () => {
     const [one, zed] = [await roomOf('fails', 'w1'), await roomOf('fails', 'zed')];
     const meeting = one.barrier('p', { roster: ['w1', 'w2'], timeoutSeconds: 60, fallback: 'fail' });
     const wire = Wire.barrier(stack.client, 'fails', 'p');

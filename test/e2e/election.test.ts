@@ -61,7 +61,7 @@ function standing({ epoch, coordinator, since, candidates, last_heartbeat }: Rec
 it('200 candidates stand for one role, and each leads once', async () => {
   const stack = await startStack();
   try {
-    const wire = Wire.coordinator(stack.client, 'crowd', 'r');
+    const wire = Wire.coordinator(stack.client, 'many', 'r');
     const role = 'r';
     const agents = Array.from({ length: 200 }, (_, i) => `agent-${String(i).padStart(3, '0')}`);
     const started = performance.now();

@@ -44,19 +44,19 @@ describe('a task', () => {
     expect(await say(bob, 'work', done)).toMatchObject({ status: 201, seq: completed.seq });
     expect(await say(ann, 'work', { ...done, from: 'ann' })).toMatchObject({ status: 410, error: { code: 'closed' } });
 
-    // The room hears of it, a moment later.
-    const heard: string[] = [];
-    for (let after = 0; !heard.includes('task.completed');) {
+    // It is published to the room, a moment later.
+    const received: string[] = [];
+    for (let after = 0; !received.includes('task.completed');) {
       const page = await gateway.ask(ann, `/v1/rooms/work/messages?after=${after}&wait_seconds=20`);
       expect(page.status).toBe(200);
-      heard.push(...(page.events ?? []).map(({ envelope }) => envelope.type));
+      received.push(...(page.events ?? []).map(({ envelope }) => envelope.type));
       after = page.next ?? 0;
     }
-    expect(heard).toEqual(expect.arrayContaining(['task.announce', 'task.closed', 'task.completed']) as string[]);
+    expect(received).toEqual(expect.arrayContaining(['task.announce', 'task.closed', 'task.completed']) as string[]);
     // It was answered, and is no event.
-    expect(heard).not.toContain('task.accepted');
+    expect(received).not.toContain('task.accepted');
     // The ack is bob's.
-    expect(heard).not.toContain('task.ack');
+    expect(received).not.toContain('task.ack');
   });
 
   it('is read of at once in its own log', async () => {
@@ -98,13 +98,13 @@ describe('a lock', () => {
       error: { code: 'not_holder' },
     });
     expect((await say(ann, 'work', { type: 'lock.release', lock_id: idOf(held) })).status).toBe(201);
-    const heard: string[] = [];
-    for (let page = await granted; !heard.includes('lock.granted');) {
-      heard.push(...(page.events ?? []).map(({ envelope }) => envelope.type));
-      if (heard.includes('lock.granted')) break;
+    const received: string[] = [];
+    for (let page = await granted; !received.includes('lock.granted');) {
+      received.push(...(page.events ?? []).map(({ envelope }) => envelope.type));
+      if (received.includes('lock.granted')) break;
       page = await gateway.ask(bob, `/v1/rooms/work/messages?source=locks&after=${page.next}&wait_seconds=20`);
     }
-    expect(heard).toContain('lock.granted');
+    expect(received).toContain('lock.granted');
     expect((await say(bob, 'work', { type: 'lock.release', lock_id: idOf(queued) })).status).toBe(201);
   });
 
@@ -120,7 +120,7 @@ describe('a lock', () => {
     expect(idOf(held)).toMatch(/^l-\d-\d+$/);
     const released = await say(operator, 'shards', { type: 'lock.release', lock_id: idOf(held) });
     expect(released).toMatchObject({ status: 201, replies: [{ type: 'lock.released' }] });
-    // A request's key tells no shard; the request itself, sent again, tells the id that does.
+    // A request's key names no shard; the request itself, sent again, is answered with the id that does.
     const mine = { ...lock, idempotency_key: 'mine' };
     await say(operator, 'shards', mine);
     expect(await say(operator, 'shards', { type: 'lock.cancel', request: 'mine' })).toMatchObject({
@@ -188,7 +188,7 @@ describe('a message', () => {
     expect(page.events?.some(({ envelope }) => envelope.id === id && envelope.type === 'room.post')).toBe(false);
   });
 
-  it('is told that there is no such task', async () => {
+  it('gets an error for a task that does not exist', async () => {
     expect(await say(ann, 'lab', { type: 'task.claim', task_id: 'none' })).toMatchObject({
       status: 404,
       error: { code: 'unknown' },
@@ -242,7 +242,7 @@ describe('reading', () => {
     },
   );
 
-  it('tells what is going on', async () => {
+  it('returns the state of the room', async () => {
     await say(ann, 'work', { type: 'room.join', kind: 'agent', purpose: 'sums up' });
     await say(ann, 'work', { type: 'task.announce', task_id: 'open', title: 'Open' });
     await expect

@@ -99,7 +99,7 @@ describe('a token', () => {
     expect(got.events?.map(({ envelope }) => envelope.type)).toEqual(['room.post']);
   });
 
-  it('is limited in its rate, and told when to come again', async () => {
+  it('is limited in its rate, with the seconds to wait', async () => {
     const slow = await gateway.token({ agent: 'slow', rooms: ['lab'], rate: 0.5 });
     await expect.poll(async () => (await gateway.ask(slow, MESSAGES)).status).not.toBe(401);
     // At once, so that they are too many however long each takes.
@@ -161,7 +161,7 @@ describe('a body', () => {
 });
 
 describe('what is not there', () => {
-  it('is said to be unknown, in the same words as ever', async () => {
+  it('is answered with unknown, in the usual form', async () => {
     expect(await gateway.ask(ann, '/v1/desks')).toMatchObject({ status: 404, error: { code: 'unknown' } });
     expect(await gateway.ask(ann, '/v1/rooms/-x/messages')).toMatchObject({ status: 400, error: { field: 'room' } });
   });

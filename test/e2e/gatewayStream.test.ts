@@ -29,12 +29,12 @@ const textsOf = (stream: StreamClient) =>
 const isPost = (text: string) => (sent: { data: string }) => sent.data.includes(`"text":"${text}"`);
 
 describe('a stream', () => {
-  it('tells what happens, to whom it is for, and resumes after the last that was heard', async () => {
+  it('delivers events to those that they are for, and resumes after the last that was received', async () => {
     await post('resume', 'before');
     const stream = await StreamClient.open(streamOf('resume'), bob);
-    const { id } = await stream.hears(({ event }) => event === 'ready');
+    const { id } = await stream.waitFor(({ event }) => event === 'ready');
     await post('resume', 'one');
-    const one = await stream.hears(isPost('one'));
+    const one = await stream.waitFor(isPost('one'));
     expect(textsOf(stream)).toEqual(['one']);
     // What answers ann is hers.
     expect(stream.events.every(({ envelope }) => envelope.to === undefined)).toBe(true);
@@ -44,24 +44,24 @@ describe('a stream', () => {
     await post('resume', 'two');
     const again = await StreamClient.open(streamOf('resume', '?after=0'), bob, { 'last-event-id': one.id ?? '' });
     await post('resume', 'three');
-    await again.hears(isPost('three'));
+    await again.waitFor(isPost('three'));
     expect(textsOf(again)).toEqual(['two', 'three']);
     again.close();
   });
 
-  it('begins where it is told to, in a room that is opened later, too', async () => {
+  it('begins where it is asked to, in a room that is opened later, too', async () => {
     const early = await StreamClient.open(streamOf('later', '?after=0'), bob);
-    await early.hears(({ event }) => event === 'ready');
+    await early.waitFor(({ event }) => event === 'ready');
     await post('later', 'first');
-    await early.hears(isPost('first'));
+    await early.waitFor(isPost('first'));
     const whole = await StreamClient.open(streamOf('later', '?after=0'), bob);
-    await whole.hears(isPost('first'));
+    await whole.waitFor(isPost('first'));
     expect([textsOf(early), textsOf(whole)]).toEqual([['first'], ['first']]);
     early.close();
     whole.close();
   });
 
-  it('says each event in words where that is asked for', async () => {
+  it('gives each event as a sentence where that is asked for', async () => {
     const plain = await StreamClient.open(streamOf('worded', '?after=0'), bob);
     const worded = await StreamClient.open(streamOf('worded', '?after=0&words=true'), bob);
     await gateway.ask(ann, '/v1/rooms/worded/messages', {
@@ -70,38 +70,38 @@ describe('a stream', () => {
       purpose: 'mends\u001b[31m',
     });
     const isJoin = ({ data }: { data: string }) => data.includes('"type":"room.join"');
-    expect(JSON.parse((await worded.hears(isJoin)).data)).toMatchObject({
+    expect(JSON.parse((await worded.waitFor(isJoin)).data)).toMatchObject({
       words: 'ann joins as coder: mends\\u001b[31m',
     });
-    expect(JSON.parse((await plain.hears(isJoin)).data)).not.toHaveProperty('words');
+    expect(JSON.parse((await plain.waitFor(isJoin)).data)).not.toHaveProperty('words');
     plain.close();
     worded.close();
     const refused = await gateway.ask(bob, '/v1/rooms/worded/stream?words=maybe');
     expect(refused).toMatchObject({ status: 400, error: { field: 'words' } });
   });
 
-  it('gives signs of life, and ends when its token is revoked', async () => {
+  it('sends heartbeats, and ends when its token is revoked', async () => {
     await post('quiet', 'x');
     const token = await gateway.token({ agent: 'carl', rooms: ['quiet'] });
     // A new token is known within a second.
     await expect.poll(async () => (await gateway.ask(token, '/v1/rooms/quiet/messages')).status).toBe(200);
     const stream = await StreamClient.open(streamOf('quiet'), token);
-    await stream.beatsAgain();
-    await stream.beatsAgain();
+    await stream.nextHeartbeat();
+    await stream.nextHeartbeat();
     await gateway.revoke(token);
-    const end = await stream.hears(({ event }) => event === 'end');
+    const end = await stream.waitFor(({ event }) => event === 'end');
     expect(JSON.parse(end.data)).toMatchObject({ reason: 'revoked' });
     expect(await stream.ended).toBe(true);
     expect((await gateway.ask(token, '/v1/rooms/quiet/messages')).status).toBe(401);
   });
 
-  it('tells of a gap where more was said than is kept', async () => {
+  it('reports a gap where more was logged than is kept', async () => {
     await post('gap', 'x');
     const ahead = await StreamClient.open(streamOf('gap', '?after=9999'), bob);
-    const gap = await ahead.hears(({ event }) => event === 'gap');
+    const gap = await ahead.waitFor(({ event }) => event === 'gap');
     expect(JSON.parse(gap.data)).toEqual({ next: 1 });
     await post('gap', 'after the gap');
-    await ahead.hears(isPost('after the gap'));
+    await ahead.waitFor(isPost('after the gap'));
     ahead.close();
   });
 
@@ -120,7 +120,7 @@ describe('a stream', () => {
     socket.destroy();
     const { seq } = await post('slow', 'last');
     const back = await StreamClient.open(streamOf('slow', `?after=${(seq ?? 0) - 30}`), bob);
-    await back.hears(isPost('last'));
+    await back.waitFor(isPost('last'));
     expect(back.events.length).toBeGreaterThan(10);
     back.close();
   });
@@ -134,14 +134,14 @@ describe('a gateway that closes', () => {
       .poll(async () => (await closing.ask(token, '/v1/rooms/end/messages', { type: 'room.post', text: 'x' })).status)
       .toBe(201);
     const stream = await StreamClient.open(`${closing.url}/v1/rooms/end/stream`, token);
-    const ready = await stream.hears(({ event }) => event === 'ready');
+    const ready = await stream.waitFor(({ event }) => event === 'ready');
     const waiting = closing.ask(token, `/v1/rooms/end/messages?after=${ready.id}&wait_seconds=20`);
     await expect
       .poll(async () => await (await fetch(`${closing.url}/metrics`)).text())
       .toContain('\nsynod_gateway_waits 1\n');
     await closing.close();
     expect(await waiting).toMatchObject({ status: 200, events: [], next: Number(ready.id) });
-    const end = await stream.hears(({ event }) => event === 'end');
+    const end = await stream.waitFor(({ event }) => event === 'end');
     expect(JSON.parse(end.data)).toEqual({ reason: 'closing', next: Number(ready.id) });
     expect(await stream.ended).toBe(true);
     await expect(fetch(`${closing.url}/healthz`)).rejects.toThrow('fetch failed');

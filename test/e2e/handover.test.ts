@@ -11,7 +11,7 @@ const SENDERS = 6;
 const READERS = 3;
 const POSTS_A_SENDER = 60;
 
-/** The room is not told of what these lock managers say until their gate is opened. */
+/** What these lock managers log is not published to the room until their gate is opened. */
 const gates = new Map<string, { readonly opened: Promise<void>; readonly open: () => void }>();
 const activities = createActivities();
 /** The idempotency keys of the escalations that were begun; they end once this gate is opened. */
@@ -150,7 +150,7 @@ describe('a task that hands over', () => {
     const runsNow = (await runsOf(stack.client, task.workflowId)).length;
     // Nothing that could take the task where it comes after the end of the lease.
     const intruding = { task_id: 'held', attempt: 1 };
-    await Promise.all(Array.from({ length: 150 }, (_, i) => task.signal(say('task.renew', `crowd-${i}`, intruding))));
+    await Promise.all(Array.from({ length: 150 }, (_, i) => task.signal(say('task.renew', `late-${i}`, intruding))));
     const expired = await waiting;
     expect(expired).toMatchObject({ holder: 'holder', attempt: 1 });
     const lateMs = Date.parse(String(expired['ts'])) - Date.parse(String(renewed?.['lease_expires_at']));
@@ -190,7 +190,7 @@ describe('a task that has ended and is not delivered', () => {
 });
 
 describe('a lock manager that should hand over', () => {
-  /** Takes and frees a lock until the history of its first run is long enough to be handed over; nobody is told meanwhile. */
+  /** Takes and frees a lock until the history of its first run is long enough to be handed over; nothing is published meanwhile. */
   async function busy(room: string): Promise<{ wire: Wire; cycle: () => Promise<void>; open: () => void }> {
     const wire = Wire.locks(stack.client, room);
     let open: () => void = () => undefined;
@@ -209,9 +209,9 @@ describe('a lock manager that should hand over', () => {
   }
 
   /** One that serves on. It does so for two seconds, and then hands over in any case: a slower machine has to try again. */
-  async function calm() {
+  async function quiescent() {
     for (let i = 1; ; i++) {
-      const { wire, open } = await busy(`calm-${i}`);
+      const { wire, open } = await busy(`quiescent-${i}`);
       const [before, ...others] = await runsOf(stack.client, wire.workflowId);
       if (before && others.length === 0) return { wire, open, before };
       open();
@@ -219,7 +219,7 @@ describe('a lock manager that should hand over', () => {
   }
 
   it('serves on while something is under way, and does so once that has ended', async () => {
-    const { wire, open, before } = await calm();
+    const { wire, open, before } = await quiescent();
     // A lock that is taken and freed costs no timer of its own.
     expect(count([before], 'timerStartedEventAttributes')).toBe(1);
     expect(count([before], 'timerCanceledEventAttributes')).toBe(0);

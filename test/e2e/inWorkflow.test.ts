@@ -20,7 +20,7 @@ function produce(workflowId: string, room: string, taskId: string) {
   });
 }
 
-/** Until the workflow has announced it: whoever speaks before would start it, and spoil the opening. */
+/** Waits until the workflow has announced it: a message before that would start it, and spoil the opening. */
 async function opened(wire: Wire): Promise<void> {
   await expect
     .poll(() =>
@@ -56,7 +56,7 @@ describe('a task that a workflow announces', () => {
     );
   });
 
-  it('is told of as ended where it is announced again after its workflow has completed', async () => {
+  it('returns its outcome where it is announced again after its workflow has completed', async () => {
     const wire = Wire.task(stack.client, 'office', 'old');
     const first = await produce('order 2', 'office', 'old');
     await opened(wire);

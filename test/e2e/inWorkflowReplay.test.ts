@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { usersBundle } from '../support/bundle.ts';
 import { faultsOf, runsOf } from '../support/history.ts';
 import { startStack, type Stack } from '../support/stack.ts';
-import { liveDay } from '../support/usersLife.ts';
+import { runDay } from '../support/userScenario.ts';
 
 let stack: Stack;
 beforeAll(async () => {
@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => stack.stop());
 
 it('a workflow that calls every helper, in two runs, replays', async () => {
-  const { workflowId, result } = await liveDay(stack.client, 'day');
+  const { workflowId, result } = await runDay(stack.client, 'day');
   expect(result).toEqual(['task.completed', 'decision.commit', 'barrier.released', 'true']);
   const runs = await runsOf(stack.client, workflowId);
   expect(runs).toHaveLength(2);

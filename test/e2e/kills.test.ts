@@ -16,8 +16,8 @@ beforeAll(async () => {
 afterAll(() => stack.stop());
 
 /**
- * A worker that is killed at every completion of a workflow task, before the server has heard of it or before the worker
- * hears of that; the next one stands by, its polls held back until then. A task whose completion was killed before is let through the
+ * A worker that is killed at every completion of a workflow task, before the server has received it or before the worker
+ * receives the answer; the next one stands by, its polls held back until then. A task whose completion was killed before is let through the
  * next time, or nothing would ever happen.
  */
 class Mortal {
@@ -26,7 +26,7 @@ class Mortal {
   readonly #queue: string;
   #worker: OwnedChild | undefined;
   #proxy: Proxy | undefined;
-  #spared = false;
+  #letThrough = false;
   #standby: Promise<void> = Promise.resolve();
 
   constructor(mode: Mode, queue: string) {
@@ -48,13 +48,13 @@ class Mortal {
 
   async #decide(call: Call): Promise<void> {
     const completion = call.method === 'RespondWorkflowTaskCompleted';
-    if (!completion || this.#mode === 'never' || (this.#mode === 'before' && this.#spared)) {
+    if (!completion || this.#mode === 'never' || (this.#mode === 'before' && this.#letThrough)) {
       await call.forward();
       call.pass();
-      if (completion) this.#spared = false;
+      if (completion) this.#letThrough = false;
       return;
     }
-    this.#spared = true;
+    this.#letThrough = true;
     if (this.#mode === 'after') await call.forward();
     this.kills += 1;
     const killed = this.#worker?.kill();

@@ -130,7 +130,7 @@ describe('losing a lock', () => {
 });
 
 describe('waiting in vain', () => {
-  it('is told at once where it only tries', async () => {
+  it('is denied at once with a wait of 0', async () => {
     const { ann, bob } = await rooms('tries', 'ann', 'bob');
     await ann.lock(['x'], exclusive, async () => {
       const tried = bob.lock(['x'], { type: 'read', waitSeconds: 0 }, () => Promise.resolve());
@@ -177,7 +177,7 @@ describe('waiting in vain', () => {
     expect(await counts('deadlock')).toEqual({ held: 0, waiting: 0 });
   });
 
-  it('gives up after three times, and the room is told', async () => {
+  it('gives up after three times, which is published to the room', async () => {
     const { ann, bob } = await rooms('gives-up', 'ann', 'bob');
     await ann.lock(['x'], exclusive, async () => {
       const waits = bob.lock(['x'], { ...exclusive, waitSeconds: 0.2 }, () => Promise.resolve());
@@ -209,7 +209,7 @@ describe('shards', () => {
 });
 
 describe('a caller without types', () => {
-  it('is told what it has left out, before anything is asked', async () => {
+  it('gets an error for a missing shard, before any request', async () => {
     const { ann } = await rooms('untyped', 'ann');
     const nothing = undefined as never;
     const body = () => Promise.resolve();

@@ -18,7 +18,7 @@ const view = z.object({ waiting: z.number() });
 const waiting = async (room: string) =>
   view.parse(await stack.client.workflow.getHandle(lockManagerId(room)).query('view')).waiting;
 
-/** An agent that takes x and holds it until it is told to release it. */
+/** An agent that takes x and holds it until it is asked to release it. */
 async function holding(room: string, agent: string) {
   let release: () => void = () => undefined;
   const until = new Promise<void>((resolve) => (release = resolve));

@@ -37,18 +37,18 @@ const numberOf = (event: Envelope) => Number(/\d+$/.exec(String(event['lock_id']
 describe('many waiters for one lock', { timeout: 900_000 }, () => {
   it(`of 8 processes, ${processes * agents} in all, have their turn in order, each once`, async () => {
     const total = processes * agents;
-    const wire = Wire.locks(stack.client, 'crowd', { config: { max_waits: 2 * processes } });
-    const letGo = await held(wire, 'x');
-    const crowds = await Promise.all(
+    const wire = Wire.locks(stack.client, 'contended', { config: { max_waits: 2 * processes } });
+    const release = await held(wire, 'x');
+    const lockers = await Promise.all(
       Array.from({ length: processes }, (_, i) =>
-        Lockers.start(stack.server.address, { room: 'crowd', name: `p${i}`, agents, resource: 'x' }),
+        Lockers.start(stack.server.address, { room: 'contended', name: `p${i}`, agents, resource: 'x' }),
       ),
     );
     await expect.poll(async () => (await wire.view())['waiting'], { timeout: 600_000 }).toBe(total);
     const log = new Follower(wire, headOf(await wire.view()));
     const from = performance.now();
-    await letGo();
-    const served = (await Promise.all(crowds.map((crowd) => crowd.served()))).flat();
+    await release();
+    const served = (await Promise.all(lockers.map((each) => each.served()))).flat();
     const seconds = (performance.now() - from) / 1000;
     await log.until((events) => events.filter(isOf('lock.released')).length === total + 1);
     await log.stop();
@@ -75,7 +75,7 @@ describe('many waiters for one lock', { timeout: 900_000 }, () => {
   it('of which 50 are killed cost the others no turn, and at most a lease each', async () => {
     const dead = 50;
     const wire = Wire.locks(stack.client, 'dead', { config: { rollback_seconds: 0 } });
-    const letGo = await held(wire, 'x');
+    const release = await held(wire, 'x');
     const log = new Follower(wire);
     const mortal = { room: 'dead', name: 'mortal', agents: dead, resource: 'x', leaseSeconds: 0.1 };
     const killed = await Lockers.start(stack.server.address, mortal);
@@ -88,7 +88,7 @@ describe('many waiters for one lock', { timeout: 900_000 }, () => {
     });
     await log.until((events) => events.filter(isOf('lock.queued')).length === dead + 20);
     await killed.child.kill();
-    await letGo();
+    await release();
     const served = await others.served();
     expect(new Set(served.map(([agent]) => agent)).size).toBe(20);
     await log.until((events) => events.filter(isOf('lock.granted')).length === 1 + dead + 20);

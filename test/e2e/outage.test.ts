@@ -7,7 +7,7 @@ import { Agent, connect, disconnect } from '../../src/client/index.ts';
 import { SharedConnection } from '../../src/client/connection/sharedConnection.ts';
 import { DEFAULT_TASK_QUEUE } from '../../src/envelope/address.ts';
 import { FakeTerminal } from '../bridge/fakes/terminal.ts';
-import { startDoor, type Door } from '../support/door.ts';
+import { startCutProxy, type CutProxy } from '../support/cutProxy.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 
@@ -17,7 +17,7 @@ const MAX_REPEATS = 4;
 
 let stack: Stack;
 /** Before Temporal for each process, and before the gateway for the hub's agents. */
-let doors: { readonly [name in 'gateway' | 'bridge' | 'plain' | 'hub']: Door };
+let proxies: { readonly [name in 'gateway' | 'bridge' | 'plain' | 'hub']: CutProxy };
 let clients: { readonly [name in 'gateway' | 'bridge' | 'plain' | 'hub']: Client };
 let gateway: TestGateway;
 let token: string;
@@ -25,12 +25,16 @@ let token: string;
 beforeAll(async () => {
   stack = await startStack();
   const server = `http://${stack.server.address}`;
-  const [toGateway, toBridge, plain] = await Promise.all([startDoor(server), startDoor(server), startDoor(server)]);
+  const [toGateway, toBridge, plain] = await Promise.all([
+    startCutProxy(server),
+    startCutProxy(server),
+    startCutProxy(server),
+  ]);
   const ofGateway = await connect({ address: new URL(toGateway.url).host });
   gateway = await startGateway(ofGateway);
   token = await gateway.token({ agent: 'by-http', rooms: ['*'], hub: true });
-  const hub = await startDoor(gateway.url);
-  doors = { gateway: toGateway, bridge: toBridge, plain, hub };
+  const hub = await startCutProxy(gateway.url);
+  proxies = { gateway: toGateway, bridge: toBridge, plain, hub };
   clients = {
     gateway: ofGateway,
     bridge: await connect({ address: new URL(toBridge.url).host }),
@@ -61,23 +65,23 @@ it('gets through with the first connection after a cut of ten seconds: the gatew
   await Promise.all([post('before'), ofHub.post('lab', 'before'), other.post('lab', 'before')]);
   await expect.poll(texts).toContain('by-hub: before');
 
-  await Promise.all(Object.values(doors).map((door) => door.shut()));
+  await Promise.all(Object.values(proxies).map((proxy) => proxy.cut()));
   const back = Promise.all([post('after'), ofHub.post('lab', 'after')]);
   other.post('lab', 'late').catch(() => undefined);
   await sleep(CUT_MS);
   // One in half a second, and of HTTP one in 1.2 s, against one after 1, 2.6, 5.2 and 9.3 s.
-  expect(doors.plain.attempts).toBeGreaterThan(0);
-  expect(doors.gateway.attempts).toBeGreaterThanOrEqual(2 * doors.plain.attempts);
-  expect(doors.bridge.attempts).toBeGreaterThanOrEqual(2 * doors.plain.attempts);
-  expect(doors.hub.attempts).toBeGreaterThan(doors.plain.attempts);
+  expect(proxies.plain.attempts).toBeGreaterThan(0);
+  expect(proxies.gateway.attempts).toBeGreaterThanOrEqual(2 * proxies.plain.attempts);
+  expect(proxies.bridge.attempts).toBeGreaterThanOrEqual(2 * proxies.plain.attempts);
+  expect(proxies.hub.attempts).toBeGreaterThan(proxies.plain.attempts);
 
   const repeats = { gateway: 0, bridge: 0, hub: 0 };
   for (const name of ['gateway', 'bridge', 'hub'] as const)
     SharedConnection.of(clients[name], DEFAULT_TASK_QUEUE).observe(() => (repeats[name] += 1));
-  for (const door of Object.values(doors)) door.open();
+  for (const proxy of Object.values(proxies)) proxy.open();
   await back;
   await expect.poll(texts).toMatch(/by-http: after[^]*by-hub: after|by-hub: after[^]*by-http: after/);
-  expect({ gateway: doors.gateway.attempts, bridge: doors.bridge.attempts }).toEqual({ gateway: 1, bridge: 1 });
+  expect({ gateway: proxies.gateway.attempts, bridge: proxies.bridge.attempts }).toEqual({ gateway: 1, bridge: 1 });
   for (const count of Object.values(repeats)) expect(count).toBeLessThanOrEqual(MAX_REPEATS);
   stop.abort();
   await bridge;

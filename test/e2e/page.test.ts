@@ -43,7 +43,7 @@ describe.skipIf(noBrowser)('the page of a room', () => {
     await enter('synod_nonsense');
     await expect.poll(() => text('fault')).toMatch(/token/i);
     expect(await page.locator('main').isVisible()).toBe(false);
-    // The refusal itself is an error to the browser, which may tell it later.
+    // The refusal itself is an error to the browser, which may report it later.
     await expect.poll(() => faults).toEqual([expect.stringContaining('401')]);
     faults.length = 0;
   });

@@ -56,8 +56,8 @@ describe('people in the chat', () => {
     };
     ends.push(end);
     const ledger = Wire.ledger(stack.client, room, `matrix:${chat.room}`);
-    const heard = async () => (await ledger.view().catch((): Record<string, unknown> => ({})))['heard'];
-    await expect.poll(heard).toBeDefined();
+    const received = async () => (await ledger.view().catch((): Record<string, unknown> => ({})))['heard'];
+    await expect.poll(received).toBeDefined();
     return { notes, end, stop };
   }
 
@@ -69,7 +69,7 @@ describe('people in the chat', () => {
     return answersTo(id)[0] ?? '';
   };
   const ask = async (text: string, author: string = JO): Promise<string> => await answerTo(chat.says(author, text));
-  const told = (): string =>
+  const posted = (): string =>
     chat.posts.flatMap(({ author, thread, text }) => (author === chat.me && !thread ? [text] : [])).join('\n');
 
   async function propose(id: string, voters: readonly string[]): Promise<Wire> {
@@ -90,10 +90,10 @@ describe('people in the chat', () => {
     expect(await proposal.view()).toMatchObject({ outcome: { type: 'decision.commit', choice: 'yes' } });
     expect(answersTo(stranger)).toEqual([]);
     expect(notes.filter((note) => note.includes(STRANGER))).toHaveLength(1);
-    await expect.poll(told).toContain('p-12 is decided: yes');
+    await expect.poll(posted).toContain('p-12 is decided: yes');
   });
 
-  it('speak as their agents, once; what they wrote is not told back, and who is not listed is not heard', async () => {
+  it('post as their agents, once; what they wrote is not mirrored back, and messages of others are ignored', async () => {
     await bridge();
     chat.says(STRANGER, 'let me in');
     chat.says(ANN, 'I only vote');
@@ -105,12 +105,12 @@ describe('people in the chat', () => {
     await expect.poll(posts).toHaveLength(1);
     expect(await posts()).toEqual([{ from: 'jo', text: 'hello\n!vote yes p-1; $(reboot)' }]);
     await new Agent(stack.client, 'worker').post(room, 'and an agent');
-    await expect.poll(told).toContain('worker: and an agent');
-    expect(told()).not.toContain('hello');
+    await expect.poll(posted).toContain('worker: and an agent');
+    expect(posted()).not.toContain('hello');
     expect(await room1.view()).not.toHaveProperty('paused');
   });
 
-  it('are guests where the list has a name for them: they speak, and do nothing', async () => {
+  it('are guests where the list has a name for them: they post, and can do nothing else', async () => {
     await bridge({ ...LIST, guests: 'visitors' });
     chat.says(STRANGER, '!pause');
     chat.says(STRANGER, 'let me in');
@@ -121,7 +121,7 @@ describe('people in the chat', () => {
     ]);
   });
 
-  it('are heard again by the next bridge, and nothing is done or answered twice', async () => {
+  it('are read again by the next bridge, and nothing is done or answered twice', async () => {
     const inner = matrix();
     const dies: ChatAdapter = {
       ...inner,
@@ -209,7 +209,7 @@ describe('people in the chat', () => {
     expect(await ask('!who')).toContain('paused by operator:jo');
     finish();
     await expect.poll(seen).toEqual(['started long', 'completed long']);
-    // Another worker, which has not heard the pause, learns it from the board; a round of the chat later it has begun nothing.
+    // Another worker, which has not received the pause, reads it from the board; a round of the chat later it has begun nothing.
     const second = new AbortController();
     const other = new Agent(stack.client, 'other').work(
       room,

@@ -13,14 +13,14 @@ beforeAll(async () => {
 afterAll(() => stack.stop());
 
 it(`serves ${READERS} readers of one process within Temporal's default limit of updates in flight`, async () => {
-  const wire = Wire.room(stack.client, 'crowd');
+  const wire = Wire.room(stack.client, 'many');
   await wire.ask(say('room.join', 'host', { kind: 'agent', purpose: 'opens' }));
   const { head } = (await wire.view())['log'] as { head: number };
   let turnedAway = 0;
   let firstAnswers = 0;
   let enough: () => void = () => {};
   // All but the waits that are held (max_waits, 3) have been turned away at least once.
-  const crowded = new Promise<void>((resolve) => (enough = resolve));
+  const displaced = new Promise<void>((resolve) => (enough = resolve));
   let accepted = false;
   const readers = Array.from({ length: READERS }, async (_, i) => {
     for (let after = head, answered = false; ;) {
@@ -40,7 +40,7 @@ it(`serves ${READERS} readers of one process within Temporal's default limit of 
       await pause(page.retry_after_seconds * 1000);
     }
   });
-  await crowded;
+  await displaced;
   const [reply] = await wire.ask(say('room.post', 'host', { text: 'here' }));
   expect(reply?.type).toBe('room.accepted');
   accepted = true;

@@ -69,16 +69,16 @@ describe.each<Service>(Object.values(services))('a room that $name mirrors', (se
 
   const all = SHORT.has(service.name) ? [] : [service.name];
   it.each(all)(
-    'is told every message in order, whatever befalls the chat and the bridges; what is told again is marked: %s',
+    'receives every message in order, over failures of the chat and the bridges; a repeat is marked: %s',
     async () => {
       chat.remembers = false;
       for (const fault of FAULTS) chat.faults.push(fault, { kind: 'slow', ms: 1 });
       // One posts, the others stand by: whichever is killed, another goes on.
       const bridges = await Promise.all(Array.from({ length: KILLS + 1 }, start));
-      const talking = talk(stack.client, room, MESSAGES, 4);
+      const posting = talk(stack.client, room, MESSAGES, 4);
       const upTo = async (share: number): Promise<void> => {
-        const told = () => new Set(numbersIn(...texts())).size;
-        await expect.poll(told, { interval: 20 }).toBeGreaterThanOrEqual(MESSAGES * share);
+        const posted = () => new Set(numbersIn(...texts())).size;
+        await expect.poll(posted, { interval: 20 }).toBeGreaterThanOrEqual(MESSAGES * share);
       };
       const posters = () => bridges.filter((one) => one.running() && /^posts to/m.test(one.tail()));
       await upTo(1 / 8);
@@ -88,18 +88,18 @@ describe.each<Service>(Object.values(services))('a room that $name mirrors', (se
       await chat.up();
       for (let kill = 1; kill <= KILLS; kill++) {
         await upTo(kill / (KILLS + 1));
-        // The next one takes over when the lease of the last one is over, however much has been told until then.
+        // The next one takes over when the lease of the last one is over, however much has been posted until then.
         await expect.poll(() => posters().length).toBeGreaterThan(0);
         await posters()[0]?.kill();
       }
-      await talking;
+      await posting;
       await upTo(1);
       expect(chat.faults).toEqual([]);
       const said = await saidIn(stack.client, room, MESSAGES);
       expect(numbersOnce(texts())).toEqual(said);
       const { target } = await service.at(chat.url);
       const ledger = Wire.ledger(stack.client, room, `${service.name}:${target}`);
-      // One more each time that a bridge which lives was not heard for a second, on a busy machine.
+      // One more each time that a running bridge sent nothing for a second, on a busy machine.
       const { epoch } = await ledger.view();
       expect(epoch).toBeGreaterThanOrEqual(KILLS + 1);
     },
@@ -121,11 +121,11 @@ describe.each<Service>(Object.values(services))('a room that $name mirrors', (se
       await ended;
     });
     const ledger = Wire.ledger(stack.client, room, `${service.name}:${adapter.target}`);
-    const heard = async () => (await ledger.view().catch((): Record<string, unknown> => ({})))['heard'];
-    await expect.poll(heard).toBeDefined();
+    const received = async () => (await ledger.view().catch((): Record<string, unknown> => ({})))['heard'];
+    await expect.poll(received).toBeDefined();
   }
 
-  it('hears a person’s vote, which decides, and not a stranger’s', async () => {
+  it('accepts a person’s vote, which decides, and not a stranger’s', async () => {
     await bridge();
     const proposal = Wire.proposal(stack.client, room, 'p-12');
     const question = { proposal_id: 'p-12', question: 'Publish?', voters: ['jo'], quorum: 1, deadline_seconds: 3_600 };
@@ -133,7 +133,7 @@ describe.each<Service>(Object.values(services))('a room that $name mirrors', (se
     const answers = (id: string): string[] => own().flatMap(({ thread, text }) => (thread === id ? [text] : []));
     const stranger = chat.says(service.stranger, '!vote no p-12');
     const noVoter = chat.says(service.another, '!vote yes p-12');
-    // Messages are heard in order: once the later one is answered, the stranger's has been heard.
+    // Messages are read in order: once the later one is answered, the stranger's has been read.
     await expect.poll(() => answers(noVoter)).toHaveLength(1);
     expect(answers(noVoter)[0]).toMatch(/^Refused: not_eligible/);
     expect(answers(stranger)).toEqual([]);
@@ -144,7 +144,7 @@ describe.each<Service>(Object.values(services))('a room that $name mirrors', (se
     await expect.poll(() => texts().join('\n')).toContain('p-12 is decided: yes');
   });
 
-  it('is told what would ping, break out or leak, readable, harmless and masked', async () => {
+  it('receives what would ping, break out or leak, readable, harmless and masked', async () => {
     await bridge();
     await new Agent(stack.client, 'ann').post(room, nastyText);
     await expect.poll(() => texts().at(-1)).toMatch(/end$/);

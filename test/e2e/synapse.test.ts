@@ -59,24 +59,24 @@ describe.skipIf(missing !== undefined)('a room in a real homeserver', { timeout:
     return events.map(({ content }) => String(content['body'] as string));
   }
 
-  it('is told 20 messages, each once and in order, under the rate limits that Synapse ships with', async () => {
+  it('receives 20 messages, each once and in order, under the rate limits that Synapse ships with', async () => {
     const at = await meet('default');
     const child = await bridge(at, '--interval', '0');
     await child.said(/^ready$/);
     await talk(stack.client, at.room, 20, 1);
     await expect.poll(async () => (await textsOf(at)).length, { timeout: 300_000, interval: 1_000 }).toBe(20);
     expect(numbersIn(...(await textsOf(at)))).toEqual(await saidIn(stack.client, at.room, 20));
-    // It was held back, and waited as it was told.
+    // It was rate-limited, and waited as asked.
     expect(child.tail()).toContain('M_LIMIT_EXCEEDED');
     await child.stop();
     expect((await child.exited).code).toBe(0);
   });
 
-  it(`is told ${messages} messages of 6 agents, each once and in order, over ${kills} kills of the bridge and ${restarts} restarts of Synapse`, async () => {
+  it(`receives ${messages} messages of 6 agents, each once and in order, over ${kills} kills of the bridge and ${restarts} restarts of Synapse`, async () => {
     const at = await meet('raised');
     const start = () => bridge(at, '--interval', '0', '--lease', '1');
     let child = await start();
-    const talking = talk(stack.client, at.room, messages, 6);
+    const posting = talk(stack.client, at.room, messages, 6);
     const upTo = async (share: number): Promise<void> => {
       const wanted = Math.floor(messages * share);
       await expect
@@ -97,10 +97,10 @@ describe.skipIf(missing !== undefined)('a room in a real homeserver', { timeout:
         child = await start();
       }
     }
-    await talking;
-    const told = async (): Promise<number[]> => numbersIn(...(await textsOf(at)));
-    await expect.poll(async () => new Set(await told()).size, { timeout: 300_000, interval: 500 }).toBe(messages);
-    expect(await told()).toEqual(await saidIn(stack.client, at.room, messages));
+    await posting;
+    const posted = async (): Promise<number[]> => numbersIn(...(await textsOf(at)));
+    await expect.poll(async () => new Set(await posted()).size, { timeout: 300_000, interval: 500 }).toBe(messages);
+    expect(await posted()).toEqual(await saidIn(stack.client, at.room, messages));
   });
 
   it('lets a person on the list decide by a vote, and a stranger not', async () => {
@@ -113,15 +113,15 @@ describe.skipIf(missing !== undefined)('a room in a real homeserver', { timeout:
     const child = await bridge(at, '--interval', '0', '--people', list);
     await child.said(/^ready$/);
     const ledger = Wire.ledger(stack.client, at.room, `matrix:${at.chat}`);
-    const heard = async () => (await ledger.view().catch((): Record<string, unknown> => ({})))['heard'];
-    await expect.poll(heard).toBeDefined();
+    const received = async () => (await ledger.view().catch((): Record<string, unknown> => ({})))['heard'];
+    await expect.poll(received).toBeDefined();
     const question = { proposal_id: 'p-12', question: 'Publish?', voters: ['ann'], quorum: 1, deadline_seconds: 3_600 };
     const proposal = Wire.proposal(stack.client, at.room, 'p-12');
     await proposal.ask(say('decision.propose', 'lead', question));
     await stranger.say(at.chat, '!vote no p-12');
     await stranger.say(at.chat, '!release l-1 mine now');
     await at.ann.say(at.chat, '!who');
-    // Messages are heard in order: once the later one is answered, the stranger's have been heard.
+    // Messages are read in order: once the later one is answered, the stranger's have been read.
     await expect.poll(() => textsOf(at)).toContain('Nobody has joined.');
     expect(await proposal.view()).toMatchObject({ status: 'open', votes: {} });
     await at.ann.say(at.chat, '!vote yes p-12');
@@ -142,7 +142,7 @@ describe.skipIf(missing !== undefined)('a room in a real homeserver', { timeout:
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('is told what would ping, break out or leak, readable, harmless and masked', async () => {
+  it('receives what would ping, break out or leak, readable, harmless and masked', async () => {
     const at = await meet('raised');
     await bridge(at);
     await new Agent(stack.client, 'ann').post(at.room, nastyText);

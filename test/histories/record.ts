@@ -2,7 +2,7 @@
 // Record again only beside a change that `patched()` guards: the old files must go on replaying.
 import { writeFile } from 'node:fs/promises';
 import { runsOf, toJson } from '../support/history.ts';
-import { lives } from '../support/lives.ts';
+import { scenarios } from '../support/scenarios.ts';
 import { startStack } from '../support/stack.ts';
 
 /** Who ran it is nobody's business, and differs at every recording. */
@@ -20,9 +20,9 @@ const stack = await startStack({
 });
 try {
   const wanted = process.argv.slice(2);
-  for (const [name, live] of Object.entries(lives)) {
+  for (const [name, run] of Object.entries(scenarios)) {
     if (wanted.length > 0 && !wanted.includes(name)) continue;
-    const wire = await live(stack.client, 'recorded');
+    const wire = await run(stack.client, 'recorded');
     const runs = await runsOf(stack.client, wire.workflowId);
     // The first run, and one that was continued: which more there are tells nothing new.
     for (const [i, { events }] of runs.slice(0, 2).entries()) {

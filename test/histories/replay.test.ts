@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { workflowBundle } from '../support/bundle.ts';
 import { faultsOf, fromJson, runsOf } from '../support/history.ts';
-import { lives } from '../support/lives.ts';
+import { scenarios } from '../support/scenarios.ts';
 import { quietRuntime, startStack, type Stack } from '../support/stack.ts';
 import { retried, say, Wire } from '../support/wire.ts';
 
@@ -21,7 +21,7 @@ beforeAll(quietRuntime);
 
 describe('recorded histories', () => {
   it('are there for every workflow type, the continued run too', () => {
-    for (const name of Object.keys(lives)) expect(files).toContain(`${name}-1.json`);
+    for (const name of Object.keys(scenarios)) expect(files).toContain(`${name}-1.json`);
     const continued = ['taskLease', 'coordinatorElection', 'quorumProposal', 'barrier', 'room'].map((name) => `${name}-2.json`);
     expect(files).toEqual(expect.arrayContaining(continued));
   });
@@ -58,8 +58,8 @@ describe.each([
   afterAll(() => stack.stop());
 
   // Side by side: each mostly waits for its own deadlines.
-  it.concurrent.each(Object.entries(lives))('replays: %s', async (_life, live) => {
-    const wire = await live(stack.client, 'fresh');
+  it.concurrent.each(Object.entries(scenarios))('replays: %s', async (_name, run) => {
+    const wire = await run(stack.client, 'fresh');
     const runs = await runsOf(stack.client, wire.workflowId);
     expect(faultsOf(runs)).toEqual([]);
     for (const { events } of runs) {

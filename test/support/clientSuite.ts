@@ -121,19 +121,19 @@ export function describeClient(name: string, open: (stack: Stack) => Promise<Way
       return { producer, outcome, ...worker };
     }
 
-    it('is told what to do, and its result is the outcome', async () => {
-      const told = settling<object>();
+    it('gets what to do, and its result is the outcome', async () => {
+      const received = settling<object>();
       const { outcome, reports } = await one(
-        'told',
+        'handed-over',
         async ({ signal: _signal, ...work }) => {
-          told.resolve(work);
+          received.resolve(work);
           return { words: 3 };
         },
         {},
         { input: { path: 'a b' } },
       );
-      expect(await told.promise).toEqual({
-        room: 'told',
+      expect(await received.promise).toEqual({
+        room: 'handed-over',
         taskId: 't',
         title: 'to do',
         input: { path: 'a b' },
@@ -158,7 +158,7 @@ export function describeClient(name: string, open: (stack: Stack) => Promise<Way
       expect(reports[1]).toMatchObject({ reason: 'not today' });
     });
 
-    it('ends the task where it says that another attempt makes no sense', async () => {
+    it('ends the task where its error allows no other attempt', async () => {
       const { outcome } = await one('final', () =>
         Promise.reject(new TaskFailure('there is no such file', { retry: false })),
       );
@@ -170,7 +170,7 @@ export function describeClient(name: string, open: (stack: Stack) => Promise<Way
       // Few characters, many bytes.
       ['wide', '€'.repeat(6_000), 'too large'],
       ['no-json', new Date(0) as unknown as string, 'not JSON'],
-    ])('fails a task whose result is unfit (%s), once, and says and reports why', async (room, result, why) => {
+    ])('fails a task whose result is unfit (%s), once, with the reason, and reports it', async (room, result, why) => {
       const { outcome, reports } = await one(room, async () => result);
       expect(await outcome()).toMatchObject({ type: 'task.failed', reason: expect.stringContaining(why) as string });
       await expect.poll(() => kindsOf(reports)).toEqual(['started 1', 'failed 1']);
@@ -183,7 +183,7 @@ export function describeClient(name: string, open: (stack: Stack) => Promise<Way
       expect(await outcome()).toMatchObject({ type: 'task.failed', reason: `${'x'.repeat(999)}\ufffd` });
     });
 
-    it('is told when the task is cancelled', async () => {
+    it('is aborted when the task is cancelled', async () => {
       const begun = settling<AbortSignal>();
       const { producer, outcome, reports } = await one('cancelled', async ({ signal }) => {
         begun.resolve(signal);
@@ -216,7 +216,7 @@ export function describeClient(name: string, open: (stack: Stack) => Promise<Way
       expect(await outcome()).toMatchObject({ type: 'task.completed', holder: 'other', attempt: 2 });
     });
 
-    it('is told when its lease is lost, here because the server is out of reach', async () => {
+    it('is aborted when its lease is lost, here because the server is out of reach', async () => {
       const begun = settling<void>();
       const held: { token: number; signal: AbortSignal }[] = [];
       const { client: own, cut } = await way.connect();

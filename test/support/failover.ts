@@ -13,7 +13,7 @@ export interface Failover {
   readonly epoch: number;
   readonly killed: string;
   readonly next: string;
-  /** What the room was told to do, in order. */
+  /** The directives of the room, in order. */
   readonly directives: readonly Envelope[];
   readonly lost: Envelope;
   /** The election that followed: of the next epoch. */
@@ -47,7 +47,7 @@ export async function failover(
     await Promise.all(['ann', 'bob', 'cleo'].map(start));
     const wire = Wire.coordinator(client, room);
     await started(wire);
-    // All of them stand: each is told so once.
+    // All of them are candidates: each gets one answer.
     const joined = new Set<unknown>();
     await wire.until(({ type, to }) => type === 'coordinator.joined' && joined.add(to).size === 3);
     // Where processes start slowly, more than one epoch may have passed.

@@ -30,7 +30,7 @@ export class Follower {
     look();
     await Promise.race([seen, this.#done]);
     this.#watchers.delete(look);
-    if (this.#gap) throw new Error('entries of the log were let go before they were read');
+    if (this.#gap) throw new Error('entries of the log were evicted before they were read');
   }
 
   async stop(): Promise<void> {

@@ -18,7 +18,7 @@ export class Guard {
   readonly refused: Visit[] = [];
   /** Called at each visit before it is answered. */
   onVisit: (visit: Visit) => void = () => undefined;
-  /** Tells the writers to end. */
+  /** The writers end when they read this. */
   enough = false;
   readonly #path: string;
   readonly #server: Server;
@@ -82,7 +82,7 @@ export class Guard {
   }
 }
 
-/** Reads how many lines there are, and writes the next one, under a lock each time; whatever its lease says, it writes. */
+/** Reads how many lines there are, and writes the next one, under a lock each time; it writes even when its lease is over. */
 export async function writeOn(room: Room, resource: string, options: LockOptions, port: number): Promise<void> {
   const { agent: who } = room;
   for (let enough = false; !enough;) {
@@ -92,7 +92,7 @@ export async function writeOn(room: Room, resource: string, options: LockOptions
         const read = await visited(port, { who, token });
         ({ enough } = read);
         await pause(5);
-        // Whoever is told that it is enough writes no more: what a test has seen then stays.
+        // A writer that has read `enough` writes no more, so what a test has seen then is final.
         if (!enough && read.refused === undefined)
           await visited(port, { who, token, line: `${read.lines + 1} ${token} ${who}` });
       });

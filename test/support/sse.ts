@@ -14,10 +14,10 @@ const logEvent = z.object({ seq: z.number(), envelope: envelopeLike });
 /** A client of a stream that reads with plain `fetch`. */
 export class StreamClient {
   readonly sent: Sent[] = [];
-  /** Comments: signs of life. */
-  beats = 0;
+  /** Comments: heartbeats. */
+  heartbeats = 0;
   readonly status: number;
-  readonly #heard = new EventEmitter();
+  readonly #received = new EventEmitter();
   readonly #abort: AbortController;
   /** Resolves when the stream has ended, to whether it ended in order. */
   readonly ended: Promise<boolean>;
@@ -41,20 +41,20 @@ export class StreamClient {
   }
 
   /** Waits for an event that passes. */
-  async hears(which: (sent: Sent) => boolean): Promise<Sent> {
+  async waitFor(which: (sent: Sent) => boolean): Promise<Sent> {
     for (;;) {
       const found = this.sent.find(which);
       if (found) return found;
-      await once(this.#heard, 'news');
+      await once(this.#received, 'news');
     }
   }
 
-  /** Waits for a sign of life beyond those there were. */
-  async beatsAgain(): Promise<void> {
-    for (const before = this.beats; this.beats === before;) await once(this.#heard, 'news');
+  /** Waits for a heartbeat beyond those there were. */
+  async nextHeartbeat(): Promise<void> {
+    for (const before = this.heartbeats; this.heartbeats === before;) await once(this.#received, 'news');
   }
 
-  /** The events of the log that it was told. */
+  /** The events of the log that it received. */
   get events(): z.infer<typeof logEvent>[] {
     return this.sent.filter(({ event }) => event === 'message').map(({ data }) => logEvent.parse(JSON.parse(data)));
   }
@@ -71,7 +71,7 @@ export class StreamClient {
       const blocks = rest.split('\n\n');
       rest = blocks.pop() ?? '';
       for (const block of blocks) this.#take(block);
-      this.#heard.emit('news');
+      this.#received.emit('news');
     }
   }
 
@@ -83,7 +83,7 @@ export class StreamClient {
     }
     const data = fields.get('data');
     // Where to resume, and nothing new: a sign of life.
-    if (data === undefined) this.beats += 1;
+    if (data === undefined) this.heartbeats += 1;
     else this.sent.push({ event: fields.get('event') ?? 'message', id: fields.get('id'), data });
   }
 }

@@ -1,26 +1,29 @@
 import type { Client } from '@temporalio/client';
-import { holdLocks } from './lockLife.ts';
+import { runLocks } from './lockScenario.ts';
 import { retried, say, Wire, type Envelope, type WireOptions } from './wire.ts';
 
-/** Lives of the workflow types that meet every message, deadline and way of answering. Each returns when all was handled. */
-export const lives = {
-  taskLease: liveTask,
-  taskFailed: failTask,
-  coordinatorElection: electCoordinators,
-  quorumProposal: decide,
-  proposalFailed: failToDecide,
-  barrier: meet,
-  lockManager: holdLocks,
-  room: liveRoom,
-  chatLedger: keepLedger,
-  stateStore: changeState,
+/**
+ * A scenario per workflow type, which has every message, deadline and way of answering. Each returns when everything was
+ * handled.
+ */
+export const scenarios = {
+  taskLease: runTask,
+  taskFailed: runFailingTask,
+  coordinatorElection: runElection,
+  quorumProposal: runDecision,
+  proposalFailed: runFailingDecision,
+  barrier: runBarrier,
+  lockManager: runLocks,
+  room: runRoom,
+  chatLedger: runLedger,
+  stateStore: runStateStore,
 };
 
 async function ask(wire: Wire, message: Envelope): Promise<Envelope[]> {
   return await retried(() => wire.ask(message));
 }
 
-async function liveTask(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
+async function runTask(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
   const wire = Wire.task(client, room, 'life', { config: { linger_seconds: 0.5 }, ...options });
   const about = { task_id: 'life' };
   await ask(
@@ -56,7 +59,7 @@ async function liveTask(client: Client, room: string, options: WireOptions = {})
   return wire;
 }
 
-async function failTask(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
+async function runFailingTask(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
   const wire = Wire.task(client, room, 'failed', { config: { linger_seconds: 0 }, ...options });
   const about = { task_id: 'failed' };
   await ask(wire, say('task.announce', 'producer', { ...about, title: 'in vain', max_attempts: 1 }));
@@ -66,7 +69,7 @@ async function failTask(client: Client, room: string, options: WireOptions = {})
   return wire;
 }
 
-async function electCoordinators(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
+async function runElection(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
   const wire = Wire.coordinator(client, room, 'life', options);
   const about = { role: 'life' };
   const join = { ...about, heartbeat_seconds: 0.5 };
@@ -82,7 +85,7 @@ async function electCoordinators(client: Client, room: string, options: WireOpti
   }
   await ask(wire, say('coordinator.directive', 'two', { ...about, epoch: 1, directive: 'mine' }));
   await wire.signal({ ...say('coordinator.resign', 'one', { ...about, epoch: 1 }), reply_to: 'nobody-there' });
-  // On a slow machine whoever is not heard is no candidate any more: each joins again before it is waited for.
+  // On a slow machine an agent that sends nothing is no candidate any more: each joins again before it is waited for.
   await ask(wire, say('coordinator.join', 'two', join));
   await wire.until(({ type, coordinator }) => type === 'coordinator.elected' && coordinator === 'two');
   await wire.signal(say('coordinator.directive', 'one', { ...about, epoch: 1, directive: 'late' }));
@@ -98,7 +101,7 @@ async function electCoordinators(client: Client, room: string, options: WireOpti
   return wire;
 }
 
-async function decide(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
+async function runDecision(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
   const wire = Wire.proposal(client, room, 'life', { config: { linger_seconds: 0.2 }, ...options });
   const about = { proposal_id: 'life' };
   const voters = ['one', 'two', 'three', 'four'];
@@ -121,7 +124,7 @@ async function decide(client: Client, room: string, options: WireOptions = {}): 
   return wire;
 }
 
-async function failToDecide(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
+async function runFailingDecision(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
   const wire = Wire.proposal(client, room, 'failed', { config: { linger_seconds: 0 }, ...options });
   const about = { proposal_id: 'failed' };
   const terms = { question: 'in time?', voters: ['one', 'two'], quorum: 2, deadline_seconds: 0.4 };
@@ -132,7 +135,7 @@ async function failToDecide(client: Client, room: string, options: WireOptions =
   return wire;
 }
 
-async function meet(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
+async function runBarrier(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
   const wire = Wire.barrier(client, room, 'life', { config: { linger_seconds: 0.2 }, ...options });
   const about = { phase: 'life' };
   const terms = { roster: ['one', 'two'], timeout_seconds: 0.4, fallback: 'escalate', more: true };
@@ -155,7 +158,7 @@ async function meet(client: Client, room: string, options: WireOptions = {}): Pr
   return wire;
 }
 
-async function liveRoom(client: Client, name: string, options: WireOptions = {}): Promise<Wire> {
+async function runRoom(client: Client, name: string, options: WireOptions = {}): Promise<Wire> {
   const wire = Wire.room(client, `${name}-room`, { config: { retain: 50 }, ...options });
   await ask(wire, say('room.join', 'host', { kind: 'agent', purpose: 'hosts' }));
   const waiting = wire.until(({ type, from }) => type === 'room.post' && from === 'last');
@@ -185,7 +188,7 @@ async function liveRoom(client: Client, name: string, options: WireOptions = {})
   return wire;
 }
 
-async function keepLedger(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
+async function runLedger(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
   const about = { chat: 'matrix:!life' };
   const wire = Wire.ledger(client, room, about.chat, options);
   const take = { ...about, lease_seconds: 0.5, cursor: 2 };
@@ -205,7 +208,7 @@ async function keepLedger(client: Client, room: string, options: WireOptions = {
   return wire;
 }
 
-async function changeState(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
+async function runStateStore(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
   const about = { namespace: 'life' };
   const wire = Wire.state(client, room, about.namespace, options);
   const put = say('state.put', 'one', { ...about, key: 'a', value: { n: 1 }, if_version: 0 });

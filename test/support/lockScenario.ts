@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { retried, say, Wire, type WireOptions } from './wire.ts';
 
 /** Locks that are granted, queued, renewed, cancelled, released, lost, rolled back, forced, denied and escalated. */
-export async function holdLocks(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
+export async function runLocks(client: Client, room: string, options: WireOptions = {}): Promise<Wire> {
   const config = { rollback_seconds: 0.3, permits: { seat: 1 } };
   const wire = Wire.locks(client, `${room}-locks`, { config, ...options });
   const request = (from: string, resources: string[], lock_type: string, more: object = {}) =>

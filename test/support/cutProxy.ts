@@ -1,24 +1,24 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** A way to a server on this machine that can be shut. */
-export interface Door {
+/** A TCP proxy to a server on this machine whose connections can be cut. */
+export interface CutProxy {
   readonly url: string;
-  /** Connections that were asked for since it was last shut or opened, let through or not. */
+  /** Connections that were asked for since it was last cut or opened, let through or not. */
   readonly attempts: number;
   /** Cuts every connection, and refuses the next ones, until it is opened again. */
-  shut(): Promise<void>;
+  cut(): Promise<void>;
   open(): void;
 }
 
-export async function startDoor(url: string): Promise<Door> {
+export async function startCutProxy(url: string): Promise<CutProxy> {
   const port = Number(new URL(url).port);
   const sockets = new Set<Socket>();
-  let shut = false;
+  let isCut = false;
   let attempts = 0;
   const server = createServer((inner) => {
     attempts += 1;
-    if (shut) return void inner.resetAndDestroy();
+    if (isCut) return void inner.resetAndDestroy();
     const outer = connect(port, '127.0.0.1');
     for (const socket of [inner, outer]) {
       sockets.add(socket);
@@ -39,13 +39,13 @@ export async function startDoor(url: string): Promise<Door> {
     get attempts() {
       return attempts;
     },
-    async shut() {
-      [shut, attempts] = [true, 0];
+    async cut() {
+      [isCut, attempts] = [true, 0];
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => setImmediate(resolve));
     },
     open() {
-      [shut, attempts] = [false, 0];
+      [isCut, attempts] = [false, 0];
     },
   };
 }

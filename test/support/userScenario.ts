@@ -2,8 +2,8 @@ import type { Client } from '@temporalio/client';
 import type { day } from '../users/workflows.ts';
 import { retried, say, Wire } from './wire.ts';
 
-/** A life of a user's workflow that calls every helper, in two runs. Returns its id and result when it has completed. */
-export async function liveDay(client: Client, room: string): Promise<{ workflowId: string; result: string[] }> {
+/** A user's workflow that calls every helper, in two runs. Returns its id and result when it has completed. */
+export async function runDay(client: Client, room: string): Promise<{ workflowId: string; result: string[] }> {
   const wire = (type: 'quorumProposal' | 'barrier', kind: string) =>
     new Wire(client, type, `synod:${room}:${kind}`, room);
   const locks = new Wire(client, 'lockManager', `synod:${room}:locks`, room, { config: { permits: { api: 1 } } });
@@ -30,7 +30,7 @@ export async function liveDay(client: Client, room: string): Promise<{ workflowI
   return { workflowId: handle.workflowId, result: await handle.result() };
 }
 
-/** Until a workflow has opened it: whoever speaks before would start it, and spoil the opening. */
+/** Waits until a workflow has opened it: a message before that would start it, and spoil the opening. */
 export async function opened(wire: Wire): Promise<void> {
   for (;;) {
     const { status } = await wire.view().catch((): { status?: unknown } => ({}));
