@@ -105,6 +105,8 @@ const SENTENCES: { readonly [type: string]: Sentence } = {
     `${field('last_modified_by')} ${deleted === true ? 'deletes' : 'writes'} ${field('key')} of ${field('namespace')}, version ${field('version')}`,
   'state.expired': (field) => `${field('key')} of ${field('namespace')} has expired`,
 
+  'synod.resumed': (field) =>
+    `runs again after ${field('away_seconds')} seconds; ${field('extended')} leases and waits are extended`,
   'synod.digest': (field) => `and ${field('counts')}`,
   'config.set': (field) => `${field('from')} configures: ${field('config')}`,
   'config.accepted': (field) => `a message of ${field('to')} is accepted`,

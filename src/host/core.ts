@@ -30,6 +30,9 @@ export interface CoreOptions<S> {
 
 const NO_COUNTS: Counters = { received: 0, accepted: 0, repeated: 0, refused: 0, unhandled: 0, hops_exhausted: 0 };
 
+/** A deadline that is handled so long after it was due, in milliseconds, was so for want of a worker: one that is merely busy, or a hand-over, takes less. */
+const LATE_MS = 2_000;
+
 /** What a workflow holds, and the one way in which a decision changes it. */
 export class Core<S, M extends Base> {
   readonly protocol: Protocol<S, M>;
@@ -57,6 +60,10 @@ export class Core<S, M extends Base> {
   /** Logged since the waits were last answered. */
   fresh: LogEvent[] = [];
   #lastEmitted: Envelope | undefined;
+  /** When something was handled last, in this run. */
+  #ranAt = Number.NEGATIVE_INFINITY;
+  /** How many messages had been received when deadlines were put off last. */
+  #resumedAfter: number | undefined;
 
   constructor(protocol: Protocol<S, M>, options: CoreOptions<S>) {
     const { workflowId, room, config, now, snapshot, revision = REVISION } = options;
@@ -81,6 +88,7 @@ export class Core<S, M extends Base> {
     this.opened = snapshot?.opened;
     this.spoiled = snapshot?.spoiled ?? false;
     this.final = snapshot?.final;
+    this.#resumedAfter = snapshot?.resumed_after;
     this.effects = new Effects(`${workflowId}:${this.started}`, snapshot);
   }
 
@@ -117,6 +125,24 @@ export class Core<S, M extends Base> {
     if (size !== undefined && protocol.size && size <= protocol.size(this.state)) return decision;
     if (size === undefined ? fitsBytes(JSON.stringify(decision.state), budget) : size <= budget) return decision;
     return { refuse: refusal('over_limit', `the state of ${this.workflowId} would pass ${MAX_STATE_BYTES} bytes`) };
+  }
+
+  /**
+   * Puts off what came due while the workflow could not run, once until somebody is received again: that lasted from the first deadline
+   * that was not handled in time. Nobody could renew meanwhile.
+   * @param waits when the first of the held waits ends.
+   */
+  resume(waits: number | null): void {
+    const { now, protocol, revision, counters } = this;
+    const due = Math.min(protocol.nextDeadline(this.state)?.at ?? Infinity, waits ?? Infinity);
+    const since = Math.max(due, this.#ranAt);
+    this.#ranAt = now;
+    const late = now - since > LATE_MS && revision >= 2 && this.#resumedAfter !== counters.received;
+    const resumed = late ? protocol.resumed?.(this.state, { now, ms: now - since }) : undefined;
+    if (!resumed || resumed.extended === 0) return;
+    this.#resumedAfter = counters.received;
+    const { state, extended } = resumed;
+    this.commit({ state, emit: [{ type: 'synod.resumed', away_seconds: (now - since) / 1000, extended }] });
   }
 
   /** Applies a decision: its state, its emissions beside the replies, its effects. */
@@ -185,6 +211,7 @@ export class Core<S, M extends Base> {
       mirror: this.mirror.snapshot(),
       ...this.effects.snapshot,
       counters: this.counters,
+      resumed_after: this.#resumedAfter,
       state: this.state,
     });
   }

@@ -214,6 +214,7 @@ export class Host<S, M extends Base> {
   #pass(now: number): void {
     const core = this.#core;
     core.now = Math.max(core.now, now);
+    core.resume(this.#waits.nextDeadline());
     for (let i = 0; i < MAX_DEADLINES_AT_ONCE; i++) {
       const deadline = core.protocol.nextDeadline(core.state);
       if (!deadline || deadline.at > core.now) break;

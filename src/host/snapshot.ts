@@ -60,6 +60,8 @@ export function snapshotSchema<S>(state: z.ZodType<S>) {
     /** How many were ever started; absent in what revision 1 left. */
     effects_issued: z.number().optional(),
     counters,
+    /** How many messages had been received when deadlines were put off last after an absence. */
+    resumed_after: z.number().optional(),
     state,
   });
 }

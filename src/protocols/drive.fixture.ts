@@ -1,6 +1,7 @@
 import type { Base, Envelope } from '../envelope/envelope.ts';
 import type { Json } from '../envelope/fields.ts';
 import { Host } from '../host/host.ts';
+import { passTime } from '../host/passTime.fixture.ts';
 import { snapshotSchema } from '../host/snapshot.ts';
 import type { Protocol } from './protocol.ts';
 
@@ -65,10 +66,17 @@ export class ProtocolDrive<S, M extends Base> {
       .map(short);
   }
 
+  /** Time passes to so many seconds after the start while no worker runs. */
+  late(seconds: number): this {
+    this.now = Math.round(seconds * 1000);
+    this.host.tick(this.now);
+    return this;
+  }
+
   /** Time passes to so many seconds after the start. */
   at(seconds: number): this {
     this.now = Math.round(seconds * 1000);
-    this.host.tick(this.now);
+    passTime(this.host, this.now);
     return this;
   }
 

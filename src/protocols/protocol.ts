@@ -76,6 +76,14 @@ export interface Deadline {
   readonly passing?: true;
 }
 
+/** A time in which the workflow could not run, for want of a worker or a server: nobody could be received. */
+export interface Absence {
+  /** When it ended, epoch milliseconds. */
+  readonly now: number;
+  /** How long it was at least, in milliseconds. */
+  readonly ms: number;
+}
+
 /** What a protocol may know of its surroundings. */
 export interface Context {
   /** Epoch milliseconds, in Temporal's time. */
@@ -148,6 +156,11 @@ export interface Protocol<S, M extends Base> {
   /** What became of a message that was answered with `verdict`; sent after the first reply when it is repeated. */
   since(state: S, message: M, verdict: Verdict): readonly Outgoing[];
   nextDeadline(state: S): Deadline | null;
+  /**
+   * Gives back what an absence has taken: a lease as if it were renewed at its end; a window or a wait so long as the absence was,
+   * at most its own length. `extended` says of how many. Absent where every deadline is absolute.
+   */
+  resumed?(state: S, absence: Absence): { readonly state: S; readonly extended: number };
   /** The public state. `query` is what an operator asks for, already parsed where the protocol takes any. */
   view(state: S, query?: unknown): { readonly [field: string]: Json };
   /** A few plain sentences for an operator. */
@@ -158,6 +171,11 @@ export interface Protocol<S, M extends Base> {
   outcome(state: S): Outgoing | undefined;
   /** Whether an agent still has a lock, a lease or a question here. */
   involves(state: S, agent: string): boolean;
+}
+
+/** The end of a window or a wait after an absence: so long again as the absence was, at most its own length. */
+export function putOff(until: number, span: number, { now, ms }: Absence): number {
+  return Math.max(until, now + Math.min(span, ms));
 }
 
 /** The messages of one area as a protocol's table, with those that are for operators marked. */

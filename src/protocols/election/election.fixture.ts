@@ -1,6 +1,7 @@
 import type { Envelope } from '../../envelope/envelope.ts';
 import type { Json } from '../../envelope/fields.ts';
 import { Host } from '../../host/host.ts';
+import { passTime } from '../../host/passTime.fixture.ts';
 import { coordinatorElection } from './protocol.ts';
 
 type Fields = { readonly [field: string]: Json };
@@ -53,10 +54,17 @@ export class ElectionDrive {
     return found;
   }
 
+  /** Time passes to so many seconds after the start while no worker runs. */
+  late(seconds: number): this {
+    this.now = Math.round(seconds * 1000);
+    this.host.tick(this.now);
+    return this;
+  }
+
   /** Time passes to so many seconds after the start. */
   at(seconds: number): this {
     this.now = Math.round(seconds * 1000);
-    this.host.tick(this.now);
+    passTime(this.host, this.now);
     return this;
   }
 

@@ -56,6 +56,18 @@ export const coordinatorElection: Protocol<ElectionState, CoordinatorMessage> = 
     return { at: activeUntil(leader.heard_at, term), summary: `heartbeat of ${leader.coordinator}, epoch ${epoch}` };
   },
 
+  resumed(state, { now, ms }) {
+    const { term, leader, candidates } = state;
+    // Who had lapsed before it stays so; whoever leads stands, too.
+    if (!term || !leader) return { state, extended: 0 };
+    const since = now - ms;
+    const kept = candidates.map(([id, at]): Candidates[number] => [id, activeUntil(at, term) >= since ? now : at]);
+    return {
+      state: { ...state, leader: { ...leader, heard_at: now }, candidates: kept },
+      extended: kept.filter(([, at]) => at === now).length,
+    };
+  },
+
   view: viewOf,
   details: detailsOf,
   row: boardRowOf,

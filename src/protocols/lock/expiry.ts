@@ -1,7 +1,15 @@
 import { toMilliseconds, type Json } from '../../envelope/fields.ts';
 import { MAX_EFFECT_BYTES, utf8Bytes } from '../../envelope/limits.ts';
 import { MAX_LOCK_RETRIES } from '../../envelope/lock.ts';
-import type { Context, Decision, Effect, Input, Outgoing } from '../protocol.ts';
+import {
+  putOff,
+  type Absence,
+  type Context,
+  type Decision,
+  type Effect,
+  type Input,
+  type Outgoing,
+} from '../protocol.ts';
 import { lostFields, timedOut, tokensOf } from './answers.ts';
 import { freedBy, settle, type Freed } from './grants.ts';
 import { countRetry, forgetRetries, mark, noteEnd } from './past.ts';
@@ -170,4 +178,20 @@ export function onEffect(
     emit: [...ended.emit, ...settled.emit],
     effects: [...ended.effects, ...started.effects],
   };
+}
+
+/** After an absence leases begin anew; waits, and the time of rollbacks, are put off. */
+export function resumed(state: LockState, absence: Absence): { readonly state: LockState; readonly extended: number } {
+  let next = state;
+  let extended = 0;
+  for (const [, lock] of state.locks.entries()) {
+    const { phase, until, since } = lock;
+    if (phase === 'owed') continue;
+    const later =
+      phase === 'held' ? Math.max(until, absence.now + lock.lease_ms) : putOff(until, until - since, absence);
+    if (later === until) continue;
+    next = next.replace(lock, { ...lock, until: later });
+    extended += 1;
+  }
+  return { state: next, extended };
 }

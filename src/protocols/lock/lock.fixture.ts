@@ -3,6 +3,7 @@ import { byName } from '../../envelope/byName.ts';
 import type { Envelope } from '../../envelope/envelope.ts';
 import { json, type Json } from '../../envelope/fields.ts';
 import { Host } from '../../host/host.ts';
+import { passTime } from '../../host/passTime.fixture.ts';
 import { snapshotSchema } from '../../host/snapshot.ts';
 import { lockManager } from './protocol.ts';
 
@@ -61,10 +62,17 @@ export class LockDrive {
     }
   }
 
+  /** Time passes to so many seconds after the start while no worker runs. */
+  late(seconds: number): this {
+    this.now = Math.round(seconds * 1000);
+    this.host.tick(this.now);
+    return this;
+  }
+
   /** Time passes to so many seconds after the start. */
   at(seconds: number): this {
     this.now = Math.round(seconds * 1000);
-    this.host.tick(this.now);
+    passTime(this.host, this.now);
     return this;
   }
 

@@ -2,7 +2,7 @@ import { lockConfig, lockMessages, type LockMessage } from '../../envelope/lock.
 import type { Context, Decision, Protocol } from '../protocol.ts';
 import { rules } from '../protocol.ts';
 import { answer, since } from './answers.ts';
-import { onDeadline, onEffect } from './expiry.ts';
+import { onDeadline, onEffect, resumed } from './expiry.ts';
 import { moreByConfig, settle } from './grants.ts';
 import { cancel, forceRelease, release, renew } from './holding.ts';
 import { pageOf } from './page.ts';
@@ -54,6 +54,8 @@ export const lockManager: Protocol<LockState, LockMessage> = {
   known,
   answer,
   since,
+
+  resumed,
 
   nextDeadline({ waits, ends }) {
     const at = Math.min(waits.first()?.[0].at ?? Infinity, ends.first()?.[0].at ?? Infinity);

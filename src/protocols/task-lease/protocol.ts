@@ -5,6 +5,7 @@ import { taskMessages, type TaskAnnounce, type TaskMessage } from '../../envelop
 import type { Context, Decided, Decision, Outgoing, Protocol, Verdict } from '../protocol.ts';
 import { rules } from '../protocol.ts';
 import { announcement, answer, since } from './answers.ts';
+import { resumed } from './resumed.ts';
 import { taskState, type Lease, type Task, type TaskState } from './state.ts';
 import { boardRowOf, detailsOf, viewOf } from './view.ts';
 
@@ -53,6 +54,8 @@ export const taskLease: Protocol<TaskState, TaskMessage> = {
       ? { at: task.expires_at, summary: 'the announcement expires' }
       : { at: claim.deadline, summary: `claim window, attempt ${state.attempt}` };
   },
+
+  resumed,
 
   view: viewOf,
   details: detailsOf,

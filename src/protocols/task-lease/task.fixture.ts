@@ -2,6 +2,7 @@ import type { Envelope } from '../../envelope/envelope.ts';
 import type { Json } from '../../envelope/fields.ts';
 import type { TaskMessage } from '../../envelope/task.ts';
 import { Host } from '../../host/host.ts';
+import { passTime } from '../../host/passTime.fixture.ts';
 import { REVISION } from '../../host/revision.ts';
 import { snapshotSchema } from '../../host/snapshot.ts';
 import { taskLease } from './protocol.ts';
@@ -52,10 +53,17 @@ export class TaskDrive {
     return found;
   }
 
+  /** Time passes to so many seconds after the start while no worker runs. */
+  late(seconds: number): this {
+    this.now = Math.round(seconds * 1000);
+    this.host.tick(this.now);
+    return this;
+  }
+
   /** Time passes to so many seconds after the start. */
   at(seconds: number): this {
     this.now = Math.round(seconds * 1000);
-    this.host.tick(this.now);
+    passTime(this.host, this.now);
     return this;
   }
 
