@@ -47,7 +47,7 @@ describe('a source whose name is taken anew', () => {
     ]);
   });
 
-  it('is known by its numbers alone where it does not tell when it was started', () => {
+  it('is known by its numbers alone where it does not state when it was started', () => {
     expect(through(publication(undefined, 1), publication(undefined, 1), publication(undefined, 2))).toEqual([
       [1],
       [],
