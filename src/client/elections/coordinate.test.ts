@@ -162,6 +162,26 @@ it('that throws has left, and the error is thrown', async () => {
   expect(connection.view('status')).toBe('vacant');
 });
 
+it('stands again where its resignation is answered that its leadership was over before', async () => {
+  const connection = new LocalConnection();
+  const { send } = connection;
+  let refusals = 0;
+  vi.spyOn(connection, 'send').mockImplementation(async (target, message) => {
+    if (message.type !== 'coordinator.resign' || refusals > 0) return await send(target, message);
+    refusals += 1;
+    return [{ type: 'error', id: 'e', from: 'synod', ts: '', code: 'stale_epoch', reason: 'epoch 1 is over' }];
+  });
+  const ann = candidate(connection, 'ann');
+  await pass(10 * WAY_MS);
+  ann.finish();
+  await pass(10 * WAY_MS);
+  expect([refusals, ann.led.length]).toEqual([1, 2]);
+  ann.finish();
+  await pass(10 * WAY_MS);
+  await ann.ended;
+  expect(types(connection)).toContain('coordinator.resigned');
+});
+
 it('that is stopped leaves, whether it leads or stands', async () => {
   const connection = new LocalConnection();
   const ann = candidate(connection, 'ann');

@@ -3,7 +3,7 @@ import { coordinatorMessages, MISSED_HEARTBEATS, type CoordinatorMessage } from 
 import type { Envelope } from '../../envelope/envelope.ts';
 import { json, type Json } from '../../envelope/fields.ts';
 import { isolated } from '../isolated.ts';
-import { accepted } from '../messages/answers.ts';
+import { accepted, isRefusedWith } from '../messages/answers.ts';
 import { compose } from '../messages/compose.ts';
 import type { SharedConnection } from '../connection/sharedConnection.ts';
 import { Lease, LeaseLost } from '../leases/lease.ts';
@@ -135,6 +135,8 @@ class Candidate {
   readonly #signal: AbortSignal;
   /** The latest election in the log. */
   #latest: { readonly epoch: number; readonly coordinator: string } = { epoch: 0, coordinator: '' };
+  /** It is no candidate any more, and need not leave. */
+  #resigned = false;
   #leading: { readonly epoch: number; readonly lease: Lease } | undefined;
   /** Fires when there is news of the election. */
   #news = new AbortController();
@@ -177,7 +179,7 @@ class Candidate {
       }
     } finally {
       stop();
-      await this.#leave(heartbeatSeconds);
+      if (!this.#resigned) await this.#leave(heartbeatSeconds);
     }
   }
 
@@ -218,7 +220,7 @@ class Candidate {
         signal: AbortSignal.any([lease.signal, this.#signal]),
         directive: async (body) => await this.#direct(lease, epoch, body),
       });
-      return !lease.lost;
+      return !lease.lost && (await this.#resign(epoch, lease));
     } catch (error) {
       // An error after the end of the leadership comes from that end.
       if (!lease.lost && !this.#signal.aborted) throw error;
@@ -227,6 +229,17 @@ class Candidate {
       lease.close();
       this.#leading = undefined;
     }
+  }
+
+  /** Gives up what was led; whether it was led to the end: the answer may say that it was over before. */
+  async #resign(epoch: number, lease: Lease): Promise<boolean> {
+    const resign = async (end: AbortSignal) => await this.#say('coordinator.resign', { epoch }, end);
+    // Without an answer its silence says the same. Whoever is stopped leaves.
+    if (this.#signal.aborted) return true;
+    const answered = parting(AbortSignal.abort(), resign, lease.leftMs);
+    const [answer] = (await until(answered, this.#signal)) ?? [];
+    this.#resigned = answer?.type === 'coordinator.resigned';
+    return !isRefusedWith(answer, 'not_holder', 'stale_epoch');
   }
 
   async #direct(lease: Lease, epoch: number, directive: Json): Promise<void> {
