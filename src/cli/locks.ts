@@ -6,10 +6,10 @@ import type { LockConfig } from '../client/locks/configure.ts';
 import {
   forceRelease,
   lineOfLocked,
-  standingOf,
+  lockStatus,
   type LockedResource,
-  type Standing,
-} from '../client/locks/standing.ts';
+  type LockStatus,
+} from '../client/locks/status.ts';
 import { DEFAULT_TASK_QUEUE } from '../envelope/address.ts';
 import { OPERATOR_PREFIX } from '../envelope/envelope.ts';
 import { number, whole } from './values.ts';
@@ -100,9 +100,9 @@ function permit(given: string, before: LockConfig['permits'] = {}): LockConfig['
   return { ...before, [given.slice(0, at)]: Number(count) };
 }
 
-async function read(room: string): Promise<Standing> {
+async function read(room: string): Promise<LockStatus> {
   return await withClient(
-    async (client) => await standingOf(SharedConnection.of(client, DEFAULT_TASK_QUEUE), checked('room', room)),
+    async (client) => await lockStatus(SharedConnection.of(client, DEFAULT_TASK_QUEUE), checked('room', room)),
   );
 }
 

@@ -8,7 +8,7 @@ import { senderOf, type SenderOptions } from './sender.ts';
 
 const names = z.array(z.string()).default([]);
 /** The first 32 of each list are named; the counts are of all. */
-const standing = {
+const members = {
   phase: z.string(),
   arrived: names,
   missing: names,
@@ -18,8 +18,8 @@ const standing = {
   dropped_count: z.number(),
 };
 const barrierOutcome = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('barrier.released'), ...standing }),
-  z.object({ type: z.literal('barrier.failed'), ...standing }),
+  z.object({ type: z.literal('barrier.released'), ...members }),
+  z.object({ type: z.literal('barrier.failed'), ...members }),
 ]);
 
 /** How a barrier ended: `barrier.released` or `barrier.failed`, as the wire has it. */

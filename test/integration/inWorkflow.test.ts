@@ -6,7 +6,7 @@ import { usersBundle } from '../support/bundle.ts';
 import { signalsOf } from '../support/history.ts';
 import { startTimeSkipping } from '../support/timeSkipping.ts';
 import { failing, say, Wire } from '../support/wire.ts';
-import type { asking, deaf, gathering, hurried, producer } from '../users/workflows.ts';
+import type { asking, signalless, gathering, hurried, producer } from '../users/workflows.ts';
 
 let env: TestWorkflowEnvironment;
 let stop: () => Promise<void>;
@@ -58,12 +58,12 @@ describe('a task announced by a workflow', () => {
   });
 
   it('tells its end by the net below the signals, where those are lost', async () => {
-    const handle = await env.client.workflow.start<typeof deaf>('deaf', {
-      workflowId: 'deaf',
+    const handle = await env.client.workflow.start<typeof signalless>('signalless', {
+      workflowId: 'signalless',
       taskQueue: 'synod',
-      args: ['in', { taskId: 'unheard', title: 't' }],
+      args: ['in', { taskId: 'unsignalled', title: 't' }],
     });
-    await doTask(Wire.task(env.client, 'in', 'unheard'), 'unheard', [1]);
+    await doTask(Wire.task(env.client, 'in', 'unsignalled'), 'unsignalled', [1]);
     expect(await handle.result()).toMatchObject({ type: 'task.completed', holder: 'w', result: [1] });
   });
 

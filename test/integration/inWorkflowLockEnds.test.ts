@@ -91,7 +91,7 @@ describe('a lock in a workflow', () => {
     const handle = await client.workflow.start<typeof sharing>('sharing', {
       workflowId: 'sharing',
       taskQueue: 'synod',
-      args: ['report', options('sharing'), 30_000],
+      args: ['report', options('sharing'), 25_000],
     });
     await users.grantsOf('sharing', 1);
     await env.sleep('10 s');

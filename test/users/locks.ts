@@ -13,14 +13,14 @@ export interface Seen {
   readonly to: number;
 }
 
-/** Holds a lock for a time, or until it is told to go on where that is 0. */
+/** Holds a lock for a time, or until it is signalled to go on where that is 0. */
 export async function holder(resource: string, options: LockOptions, forMs: number): Promise<Seen> {
-  let told = false;
-  wf.setHandler(go, () => void (told = true));
+  let signalled = false;
+  wf.setHandler(go, () => void (signalled = true));
   return await withLock([resource], options, async ({ lockId, tokens }) => {
     const from = Date.now();
     if (forMs > 0) await wf.sleep(forMs);
-    else await wf.condition(() => told);
+    else await wf.condition(() => signalled);
     return { lockId, token: tokens[resource] ?? 0, from, to: Date.now() };
   });
 }
@@ -33,7 +33,7 @@ export async function thrower(resource: string, options: LockOptions): Promise<v
   });
 }
 
-/** Continues as new inside the body, and in its last run tells whether the lock could be had again at once. */
+/** Continues as new inside the body, and in its last run returns whether the lock could be had again at once. */
 export async function renewing(resource: string, options: LockOptions, runs: number): Promise<string> {
   return await withLock([resource], { ...options, waitSeconds: 0 }, async ({ lockId }) =>
     runs > 1 ? await wf.continueAsNew<typeof renewing>(resource, options, runs - 1) : lockId,
@@ -89,7 +89,7 @@ export async function many(count: number, other: string, options: LockOptions): 
 }
 
 /**
- * Takes a lock, and keeps back envelopes of some types until it is told to go on: of these it receives the `first` then. The body
+ * Takes a lock, and keeps back envelopes of some types until it is signalled to go on: of these it receives the `first` then. The body
  * returns at once, or waits for that where `first` is 0; refusals come a second later from then on.
  * @returns the lock's token.
  */
@@ -100,18 +100,18 @@ export async function late(
 ): Promise<number> {
   const box = inbox();
   const kept: unknown[] = [];
-  let told = false;
+  let signalled = false;
   wf.setHandler(wf.defineSignal<[{ type: string }]>('synod.reply'), async (envelope) => {
-    if (told && envelope.type === 'error') await wf.sleep(1_000);
-    if (!told && types.includes(envelope.type)) kept.push(envelope);
+    if (signalled && envelope.type === 'error') await wf.sleep(1_000);
+    if (!signalled && types.includes(envelope.type)) kept.push(envelope);
     else box.receive(envelope);
   });
   wf.setHandler(go, () => {
-    told = true;
+    signalled = true;
     for (const envelope of kept.slice(0, first)) box.receive(envelope);
   });
   return await withLock([resource], options, async ({ tokens }) => {
-    if (first === 0) await wf.condition(() => told);
+    if (first === 0) await wf.condition(() => signalled);
     return tokens[resource] ?? 0;
   });
 }
@@ -127,7 +127,7 @@ export async function greedy(resource: string, other: string, options: LockOptio
   });
 }
 
-/** Tells why it was denied, and how long it has tried. */
+/** Returns why it was denied, and how long it has tried. */
 export async function denied(resource: string, options: LockOptions): Promise<{ reason: string; ms: number }> {
   const from = Date.now();
   try {

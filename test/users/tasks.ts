@@ -8,7 +8,7 @@ export async function producer(room: string, task: TaskOptions): Promise<TaskOut
 }
 
 /** Likewise, but every signal to it is lost. */
-export async function deaf(room: string, task: TaskOptions): Promise<TaskOutcome> {
+export async function signalless(room: string, task: TaskOptions): Promise<TaskOutcome> {
   const announced = await announceTask(room, task);
   wf.setHandler(wf.defineSignal('synod.reply'), () => undefined);
   return await announced.outcome();

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { accepted } from '../../client/messages/answers.ts';
 import { compose } from '../../client/messages/compose.ts';
 import type { SharedConnection } from '../../client/connection/sharedConnection.ts';
-import { forceRelease } from '../../client/locks/standing.ts';
+import { forceRelease } from '../../client/locks/status.ts';
 import { barrierTarget, proposalTarget, roomTarget, taskTarget } from '../../envelope/targets.ts';
 import type { Target } from '../../envelope/address.ts';
 import { barrierMessages } from '../../envelope/barrier.ts';

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { z } from 'zod';
 import { Agent } from '../../client/agent.ts';
 import type { SharedConnection } from '../../client/connection/sharedConnection.ts';
-import { lineOfLocked, standingOf } from '../../client/locks/standing.ts';
+import { lineOfLocked, lockStatus } from '../../client/locks/status.ts';
 import { roomTarget } from '../../envelope/targets.ts';
 
 /** Lines of a list that are shown. */
@@ -42,7 +42,7 @@ const ENDED: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 
 /** What is locked, the most waited for first. */
 export async function locks({ connection, room }: StatusSource): Promise<string> {
-  const { resources, left } = await standingOf(connection, room);
+  const { resources, left } = await lockStatus(connection, room);
   return listed(
     resources.map((one) => lineOfLocked(one).replaceAll('\t', ', ')),
     'Nothing is locked.',

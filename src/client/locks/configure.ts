@@ -19,7 +19,7 @@ export interface LockConfig {
   /** Over how many workflows the names are spread by their hash, 1 to 1,000; default 1. Only the first start of a room's locks sets it. */
   readonly shards?: number;
   /**
-   * How many processes are told of their grants at once, 1 to 1,000; default 3, and the others look in every few seconds. More
+   * How many processes wait for their grants by an open call, 1 to 1,000; default 3. The others ask every few seconds. More
    * than some eight need a server that is configured for more than 10 updates in flight.
    */
   readonly maxWaits?: number;
@@ -48,8 +48,8 @@ export async function configureLocks(
   const config = parsed({ permits, rollback_seconds: rollbackSeconds, shards, max_waits: maxWaits });
   const { shards: wanted, ...changes } = config;
   const message = () => compose(configSet, operator, { type: 'config.set', config: changes });
-  const standing = await configOf(connection, room);
-  if (standing) sameShards(room, wanted, standing);
+  const current = await configOf(connection, room);
+  if (current) sameShards(room, wanted, current);
   accepted(await connection.send(locksTarget(room, undefined, config), message()));
   const configured = (await configOf(connection, room)) ?? config;
   // Another may have started them meanwhile.

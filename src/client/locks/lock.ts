@@ -151,7 +151,7 @@ async function acquire(place: Place, wanted: Wanted, options: LockOptions, frame
       outermost.pauseMs = pauseMs;
       throw denial;
     }
-    // The manager counts, over all that this agent has tried for the same resources, and tells the room at the last.
+    // The manager counts the denials of this agent for the same resources; the last one is escalated to the room.
     if (answer.retry >= MAX_LOCK_RETRIES) throw denial;
     await pause(pauseMs, signal);
   }

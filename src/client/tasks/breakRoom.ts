@@ -61,7 +61,7 @@ function timeOf(log: readonly LogEvent[], index: number, now: number): number {
   return (stamped && parseTimestamp(stamped.envelope.ts)) ?? now;
 }
 
-/** A task's id as a word of its own: `t-1` is not named by `t-12`, nor by `not-t-1`. */
+/** A task's id not as a part of another word: `t-1` is not named by `t-12`, nor by `not-t-1`. */
 function mentionOf(taskId: string): RegExp {
   const escaped = taskId.replace(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`);
   return new RegExp(String.raw`(?<![\p{L}\p{N}_.\-])${escaped}(?!\.?[\p{L}\p{N}_\-])`, 'u');

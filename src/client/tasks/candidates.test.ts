@@ -59,14 +59,14 @@ it.each(['task.closed', 'task.completed', 'task.failed', 'task.cancelled'])('dro
   expect(candidates.take()).toBeUndefined();
 });
 
-it('keeps a task of which one agent alone was told that it is closed', () => {
+it('keeps a task of which only one agent was sent that it is closed', () => {
   const candidates = new Candidates([]);
   note(candidates, 'task.announce', 't');
   note(candidates, 'task.closed', 't', { to: 'somebody' });
   expect(candidates.take()?.taskId).toBe('t');
 });
 
-it('tells a taken one that is watched that somebody else has it, and no other', () => {
+it('aborts a taken one that is watched when somebody else has it, and no other', () => {
   const candidates = new Candidates([]);
   note(candidates, 'task.announce', 'mine');
   note(candidates, 'task.announce', 'other');

@@ -5,7 +5,7 @@ import { Pausing } from './pausing.ts';
 const said = (type: string): LogEvent => ({ seq: 1, envelope: { type, id: 'm', from: 'operator:jo', ts: '' } });
 const endless = new AbortController().signal;
 
-it('holds from a pause until it is resumed, whoever else speaks', async () => {
+it('holds from a pause until it is resumed, whatever others post', async () => {
   const pausing = new Pausing();
   await pausing.over(endless);
   pausing.note(said('room.pause'));

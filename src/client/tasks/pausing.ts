@@ -7,7 +7,7 @@ const boardPage = z.object({ paused: z.boolean() });
 /** Whether a room is paused, as one process knows it: from its log as it comes, and from its board for what came before. */
 export class Pausing {
   #paused = false;
-  #heard = 0;
+  #events = 0;
   readonly #changes = new EventEmitter().setMaxListeners(0);
 
   get paused(): boolean {
@@ -17,18 +17,18 @@ export class Pausing {
   /** Takes notice of what the room's log says. */
   note({ envelope }: LogEvent): void {
     if (envelope.type !== 'room.pause' && envelope.type !== 'room.resume') return;
-    this.#heard += 1;
+    this.#events += 1;
     this.#set(envelope.type === 'room.pause');
   }
 
   /** Asks for a page of the board and takes notice of it, unless the log has said something newer meanwhile. */
   async look<T>(view: () => Promise<T>): Promise<T> {
-    const heard = this.#heard;
+    const events = this.#events;
     const seen = await view();
     // No room yet: nothing is paused there. A page that cannot be read says nothing: it throws.
     if (seen === undefined) return seen;
     const { paused } = boardPage.parse(seen);
-    if (heard === this.#heard) this.#set(paused);
+    if (events === this.#events) this.#set(paused);
     return seen;
   }
 

@@ -29,7 +29,7 @@ export async function work(
     try {
       await candidates.refresh(async (query) => await pausing.look(() => connection.view(workflowId, query, signal)));
     } catch (error) {
-      // What is stopped is told nothing any more.
+      // Whoever has stopped it does not need the warning.
       if (!signal.aborted) warn(error);
     }
   };
@@ -75,7 +75,7 @@ async function loop(context: Loop): Promise<void> {
   }
 }
 
-/** Claims a candidate and does it; stands down where another was first. */
+/** Claims a candidate and does it, unless another was first. */
 async function attempt(context: Loop, candidate: Candidate): Promise<void> {
   const { options, candidates, pausing, signal } = context;
   const jitterMs = Math.random() * (options.claimJitterSeconds ?? DEFAULT_JITTER_SECONDS) * 1000;

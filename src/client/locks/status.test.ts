@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { lineOfLocked } from './standing.ts';
+import { lineOfLocked } from './status.ts';
 
 const since = '2026-01-01T00:00:00.000Z';
 const held = (lock_id: string, holder: string) => ({ lock_id, lock_type: 'read', since, holder, token: 1 });

@@ -32,8 +32,8 @@ const shown = z.object({
   now: z.string(),
 });
 
-/** The locks of a room as they stand. */
-export interface Standing {
+/** The locks of a room, held and waited for. */
+export interface LockStatus {
   /** The most waited for first. */
   readonly resources: readonly LockedResource[];
   /** How many more are locked than are shown. */
@@ -43,7 +43,7 @@ export interface Standing {
 }
 
 /** Reads the locks of a room, over all its shards. */
-export async function standingOf(connection: SharedConnection, room: string): Promise<Standing> {
+export async function lockStatus(connection: SharedConnection, room: string): Promise<LockStatus> {
   const view = async (shard?: number) => {
     const found = await connection.view(lockManagerId(room, shard));
     return found && shown.parse(found);
@@ -78,7 +78,7 @@ export async function forceRelease(
   return accepted(await connection.send(locksTarget(room, shardOfLock(lock_id)), message));
 }
 
-/** What stands about a resource in one line, its parts apart by tabs; the last of them the ids by which its locks are released. */
+/** A resource in one line, in parts that are separated by tabs; the last of them the ids by which its locks are released. */
 export function lineOfLocked({
   resource: name,
   holders,
