@@ -233,10 +233,10 @@ class Candidate {
 
   /** Gives up what was led; whether it was led to the end: the answer may say that it was over before. */
   async #resign(epoch: number, lease: Lease): Promise<boolean> {
-    const resign = async (end: AbortSignal) => await this.#say('coordinator.resign', { epoch }, end);
+    const resign = async (end: AbortSignal) => await this.#send('coordinator.resign', { epoch }, end);
     // Without an answer its silence says the same. Whoever is stopped leaves.
     if (this.#signal.aborted) return true;
-    const answered = parting(AbortSignal.abort(), resign, lease.leftMs);
+    const answered = withGrace(AbortSignal.abort(), resign, lease.leftMs);
     const [answer] = (await until(answered, this.#signal)) ?? [];
     this.#resigned = answer?.type === 'coordinator.resigned';
     return !isRefusedWith(answer, 'not_holder', 'stale_epoch');
