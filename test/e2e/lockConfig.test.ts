@@ -84,6 +84,8 @@ describe('room.configureLocks', () => {
     const { stdout } = await cli('--permits', 'model=2', '--permits', 'a=b=1', '--shards', '1', '--max-waits', '8');
     expect(JSON.parse(stdout)).toEqual({ permits: { model: 2, 'a=b': 1 }, shards: 1, max_waits: 8 });
     await expect(cli('--permits', 'model')).rejects.toThrow('must be a resource, "=" and a whole number');
-    await expect(cli('--shards', 'many')).rejects.toThrow('config.shards');
+    await expect(cli('--shards', 'many')).rejects.toThrow(
+      "'--shards <n>' argument 'many' is invalid. must be a whole number >= 1",
+    );
   });
 });
