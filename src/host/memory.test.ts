@@ -55,6 +55,17 @@ describe('the latest 2 of the 256 senders last active', () => {
     expect(memory.recall('bob', 'c')).toEqual(memo(1));
   });
 
+  it('are kept over runs, and make way for later ones there', () => {
+    const before = new Memory();
+    for (const key of ['a', 'b']) before.remember('bob', key, memo(1), false);
+    for (let i = 1; i <= 2_100; i++) before.remember('ann', `k${i}`, memo(i), false);
+    const memory = new Memory(before.snapshot());
+    expect(memory.recall('bob', 'a')).toEqual(memo(1));
+    memory.remember('bob', 'c', memo(2), false);
+    expect(memory.recall('bob', 'a')).toBeUndefined();
+    expect(memory.recall('bob', 'b')).toEqual(memo(1));
+  });
+
   it('make way for later ones of the same sender', () => {
     const memory = new Memory();
     for (const key of ['a', 'b']) memory.remember('bob', key, memo(1), false);
