@@ -9,7 +9,7 @@ import { HUB_PATHS } from './transport/hubTransport.ts';
 
 const request = z.object({ messages: z.array(z.object({ type: z.string(), id: z.string(), from: z.string() })) });
 
-/** Stands for a hub: a log of three posts, or of what a test gives; it grants and accepts everything. */
+/** A stand-in for a hub: a log of three posts, or of what a test gives; it grants and accepts everything. */
 let hub: StandIn;
 let log: LogEvent[];
 let views: { [workflow: string]: object };

@@ -5,7 +5,7 @@ import { standInHub, type StandIn } from './hub.fixture.ts';
 
 const call = z.object({ messages: z.array(z.object({ id: z.string(), from: z.string() })) });
 
-/** Stands for a hub: accepts everything, and notes how many requests were under way at once, and how large they were. */
+/** A stand-in for a hub: accepts everything, and notes how many requests were under way at once, and how large they were. */
 const seen = { now: 0, most: 0, sizes: new Array<number>() };
 let hub: StandIn;
 

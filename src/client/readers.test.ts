@@ -11,7 +11,7 @@ const event = (seq: number, to: string): LogEvent => ({
 });
 const log = [event(1, 'a-0'), event(2, 'a-1200'), event(3, `a-${AGENTS - 1}`)];
 
-/** Stands for a hub: refuses what the contract refuses, and returns to each call what is for its agents. */
+/** A stand-in for a hub: refuses what the contract refuses, and returns to each call what is for its agents. */
 const refused: string[] = [];
 const waiting = new Set<string | undefined>();
 let standIn: StandIn;

@@ -7,7 +7,7 @@ import type { WorkReport } from './tasks/handler.ts';
 
 const request = z.object({ messages: z.array(z.object({ type: z.string(), id: z.string(), from: z.string() })) });
 
-/** Stands for a hub that has one open task, and answers nothing any more once a message of a type has come. */
+/** A stand-in for a hub that has one open task, and answers nothing any more once a message of a type has come. */
 let standIn: StandIn;
 let answered: (type: string) => boolean;
 let asked: string[];

@@ -10,7 +10,7 @@ const request = z.object({ messages: z.array(message) });
 type Message = z.infer<typeof message>;
 type Reply = { readonly type: string; readonly [field: string]: unknown };
 
-/** Stands for a hub whose room has one open task; what each message is answered is up to a test. */
+/** A stand-in for a hub whose room has one open task; what each message is answered is up to a test. */
 let hub: StandIn;
 let answer: (message: Message) => Reply | Promise<Reply>;
 let asked: Message[];
