@@ -7,7 +7,6 @@ import { checkedRoom, compose, lingering } from './send.ts';
 import { senderOf, type SenderOptions } from './sender.ts';
 
 const names = z.array(z.string()).default([]);
-/** The first 32 of each list are named; the counts are of all. */
 const members = {
   phase: z.string(),
   arrived: names,
@@ -17,12 +16,18 @@ const members = {
   missing_count: z.number(),
   dropped_count: z.number(),
 };
-const barrierOutcome = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('barrier.released'), ...members }),
-  z.object({ type: z.literal('barrier.failed'), ...members }),
-]);
+const barrierOutcome = z
+  .object({ type: z.enum(['barrier.released', 'barrier.failed']), ...members })
+  .transform(
+    ({ arrived_count: arrivedCount, missing_count: missingCount, dropped_count: droppedCount, ...fields }) => ({
+      ...fields,
+      arrivedCount,
+      missingCount,
+      droppedCount,
+    }),
+  );
 
-/** How a barrier ended: `barrier.released` or `barrier.failed`, as the wire has it. */
+/** How a barrier ended: `barrier.released` or `barrier.failed`. Each list names the first 32, the counts are of all. */
 export type BarrierOutcome = z.infer<typeof barrierOutcome>;
 
 /** A barrier to open. */

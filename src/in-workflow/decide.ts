@@ -9,25 +9,36 @@ import { checkedRoom, compose, lingering } from './send.ts';
 import { senderOf, type SenderOptions } from './sender.ts';
 
 const counts = byName(z.number());
-const decision = z.discriminatedUnion('type', [
-  z.object({
-    type: z.literal('decision.commit'),
-    proposal_id: z.string(),
-    choice: z.string(),
-    /** How many votes each option has. */
-    tally: counts.optional(),
-    /** Who voted for what; left out where it is too large for an envelope. */
-    votes: byName(z.string()).optional(),
-  }),
-  z.object({
-    type: z.literal('decision.failed'),
-    proposal_id: z.string(),
-    reason: z.enum(['deadline', 'unreachable', 'withdrawn']),
-    tally: counts.optional(),
-  }),
+const decision = z.union([
+  z
+    .object({
+      type: z.literal('decision.commit'),
+      proposal_id: z.string(),
+      choice: z.string(),
+      /** How many votes each option has. */
+      tally: counts.optional(),
+      /** Who voted for what; left out where it is too large for an envelope. */
+      votes: byName(z.string()).optional(),
+    })
+    .transform(withProposalId),
+  z
+    .object({
+      type: z.literal('decision.failed'),
+      proposal_id: z.string(),
+      reason: z.enum(['deadline', 'unreachable', 'withdrawn']),
+      tally: counts.optional(),
+    })
+    .transform(withProposalId),
 ]);
 
-/** How a vote ended: `decision.commit` or `decision.failed`, as the wire has it. */
+function withProposalId<Fields extends { readonly proposal_id: string }>({
+  proposal_id: proposalId,
+  ...fields
+}: Fields) {
+  return { ...fields, proposalId };
+}
+
+/** How a vote ended: `decision.commit` or `decision.failed`, with the wire's fields in camelCase. */
 export type DecisionOutcome = z.infer<typeof decision>;
 
 /** A question to vote on. */

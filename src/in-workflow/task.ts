@@ -9,25 +9,35 @@ import { checkedRoom, checkKeys, compose, lingering } from './send.ts';
 import { senderOf, type SenderOptions } from './sender.ts';
 
 const about = { task_id: z.string(), attempt: z.number().optional(), holder: z.string().optional() };
-const taskOutcome = z.discriminatedUnion('type', [
-  z.object({
-    type: z.literal('task.completed'),
-    ...about,
-    /** What its worker returned. */
-    result: json.optional(),
-  }),
-  z.object({
-    type: z.literal('task.failed'),
-    ...about,
-    /** `attempts_exhausted`, `expired`, or what its worker said. */
-    reason: z.string(),
-    /** What the last worker said. */
-    detail: z.string().optional(),
-  }),
-  z.object({ type: z.literal('task.cancelled'), ...about, by: z.string(), reason: z.string().optional() }),
+const taskOutcome = z.union([
+  z
+    .object({
+      type: z.literal('task.completed'),
+      ...about,
+      /** What its worker returned. */
+      result: json.optional(),
+    })
+    .transform(withTaskId),
+  z
+    .object({
+      type: z.literal('task.failed'),
+      ...about,
+      /** `attempts_exhausted`, `expired`, or what its worker said. */
+      reason: z.string(),
+      /** What the last worker said. */
+      detail: z.string().optional(),
+    })
+    .transform(withTaskId),
+  z
+    .object({ type: z.literal('task.cancelled'), ...about, by: z.string(), reason: z.string().optional() })
+    .transform(withTaskId),
 ]);
 
-/** How a task ended: `task.completed`, `task.failed` or `task.cancelled`, as the wire has it. */
+function withTaskId<Fields extends { readonly task_id: string }>({ task_id: taskId, ...fields }: Fields) {
+  return { ...fields, taskId };
+}
+
+/** How a task ended: `task.completed`, `task.failed` or `task.cancelled`, with the wire's fields in camelCase. */
 export type TaskOutcome = z.infer<typeof taskOutcome>;
 
 export type { TaskOptions } from '../envelope/taskOptions.ts';

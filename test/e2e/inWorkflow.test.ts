@@ -42,7 +42,7 @@ describe('a task that a workflow announces', () => {
     const handle = await produce('order 1', 'office', 'count');
     expect(await handle.result()).toEqual({
       type: 'task.completed',
-      task_id: 'count',
+      taskId: 'count',
       attempt: 1,
       holder: 'worker-1',
       result: { input: { n: 2 }, token: 1 },

@@ -54,7 +54,7 @@ describe('a task announced by a workflow', () => {
       ],
     });
     // Time passes while the result is awaited.
-    expect(await handle.result()).toEqual({ type: 'task.failed', task_id: 'in vain', attempt: 1, reason: 'expired' });
+    expect(await handle.result()).toEqual({ type: 'task.failed', taskId: 'in vain', attempt: 1, reason: 'expired' });
   });
 
   it('tells its end by the net below the signals, where those are lost', async () => {
@@ -126,7 +126,7 @@ describe('a decision that a workflow asks for', () => {
     await vote('p-1', 'bob', 'yes');
     expect(await handle.result()).toEqual({
       type: 'decision.commit',
-      proposal_id: 'p-1',
+      proposalId: 'p-1',
       choice: 'yes',
       tally: { yes: 2, no: 0 },
       votes: { ann: 'yes', bob: 'yes' },
@@ -156,7 +156,7 @@ describe('a barrier that a workflow opens', () => {
       type: 'barrier.released',
       phase: 'all',
       arrived: ['ann', 'bob'],
-      dropped_count: 0,
+      droppedCount: 0,
     });
     expect(await toldTo(handle)).toContain('barrier.released');
   });
@@ -172,12 +172,12 @@ describe('a barrier that a workflow opens', () => {
     await phaseOf('some').ask(say('barrier.checkin', 'ann', { phase: 'some' }));
     expect(await proceed.result()).toMatchObject({ type: 'barrier.released', arrived: ['ann'], dropped: ['bob'] });
     const fail = await start('none', { roster: ['ann', 'bob'], timeoutSeconds: 600, fallback: 'fail' });
-    expect(await fail.result()).toMatchObject({ type: 'barrier.failed', missing: ['ann', 'bob'], missing_count: 2 });
+    expect(await fail.result()).toMatchObject({ type: 'barrier.failed', missing: ['ann', 'bob'], missingCount: 2 });
   });
 
   it('with more members than fit into an envelope is opened in parts', async () => {
     const roster = Array.from({ length: 1_000 }, (_, i) => `member-of-a-long-roster-${i}`);
     const handle = await start('many', { roster, timeoutSeconds: 60, fallback: 'fail' });
-    expect(await handle.result()).toMatchObject({ type: 'barrier.failed', missing_count: 1_000 });
+    expect(await handle.result()).toMatchObject({ type: 'barrier.failed', missingCount: 1_000 });
   });
 });
