@@ -15,8 +15,8 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** What waits to be told to one room, told together. */
-class Outlet {
+/** What is to be published to one room, sent in one signal. */
+class RoomPublisher {
   readonly #client: Client;
   readonly #room: string;
   readonly #taskQueue: string;
@@ -30,7 +30,7 @@ class Outlet {
     this.#taskQueue = taskQueue;
   }
 
-  async tell(publication: Publication): Promise<void> {
+  async publish(publication: Publication): Promise<void> {
     const bytes = Buffer.byteLength(JSON.stringify(publication));
     await new Promise<void>((resolve, reject) => {
       this.#waiting.push({ publication, bytes, resolve, reject });
@@ -80,21 +80,21 @@ class Outlet {
 }
 
 /**
- * The activity that tells a room what one of its primitives has logged, and starts the room where it does not run yet.
+ * The activity that publishes to a room what one of its primitives has logged, and starts the room where it does not run yet.
  * Repeats are harmless: the room drops what it knows by source and sequence number.
  */
 export function createPublisher(): { synodPublish(input: PublishInput): Promise<void> } {
-  const outlets = new Map<string, Outlet>();
+  const publishers = new Map<string, RoomPublisher>();
   return {
     async synodPublish({ room, publication }) {
       const { client, info } = Context.current();
       const key = `${info.activityNamespace} ${info.taskQueue} ${room}`;
-      const outlet = outlets.get(key) ?? new Outlet(client, room, info.taskQueue);
-      outlets.set(key, outlet);
+      const publisher = publishers.get(key) ?? new RoomPublisher(client, room, info.taskQueue);
+      publishers.set(key, publisher);
       try {
-        await outlet.tell(publication);
+        await publisher.publish(publication);
       } finally {
-        if (outlet.idle) outlets.delete(key);
+        if (publisher.idle) publishers.delete(key);
       }
     },
   };

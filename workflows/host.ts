@@ -11,8 +11,8 @@ import { Host, type HostResult } from '../src/host/host.ts';
 import { REVISION } from '../src/host/revision.ts';
 import { snapshotSchema } from '../src/host/snapshot.ts';
 import type { Protocol } from '../src/protocols/protocol.ts';
-import { Alarm } from './alarm.ts';
-import { Courier } from './courier.ts';
+import { DeadlineTimer } from './deadlineTimer.ts';
+import { Dispatcher } from './dispatcher.ts';
 
 /** Past so many events a run hands over, before the server suggests it: a storm of signals goes on while it drains. */
 const MAX_HISTORY_EVENTS = 3_000;
@@ -20,8 +20,8 @@ const MAX_HISTORY_EVENTS = 3_000;
  * A run that should hand over serves on until nothing is under way, for so many milliseconds and events at most: what ends during its
  * last workflow task makes the server refuse that task, and the whole history is replayed while everyone waits.
  */
-const CALM_DOWN_MS = 2_000;
-const CALM_DOWN_EVENTS = 200;
+const QUIESCENCE_MS = 2_000;
+const QUIESCENCE_EVENTS = 200;
 /**
  * What is written where a workflow task has nothing to do. One that leaves no event is taken together with the next at a
  * replay, and what came with it is then handled after the next one's update and at its time (temporalio/sdk-rust#1146).
@@ -55,21 +55,21 @@ export async function runHost<S, M extends Base>(protocol: Protocol<S, M>, rawSt
   });
   if (!snapshot && revision >= 2 && host.configFault !== undefined) throw failure('over_limit', host.configFault, true);
   const run: Run = { revision, dirty: false, answered: false, draining: false };
-  const courier = new Courier(host, start.room, workflowId, () => (run.dirty = true));
+  const dispatcher = new Dispatcher(host, start.room, workflowId, () => (run.dirty = true));
   register(host, protocol, run);
   // Everything up to here is synchronous: no message can come before its handler.
   do {
-    await serve(host, courier, run);
+    await serve(host, dispatcher, run);
     host.drain(DRAIN_PAUSE_SECONDS);
     await wf.condition(wf.allHandlersFinished);
     // Otherwise a signal has come meanwhile, whose answer is still to be delivered.
-  } while (!isOver(host, courier, run));
-  return await leave(host, courier, protocol, start, run);
+  } while (!isOver(host, dispatcher, run));
+  return await leave(host, dispatcher, protocol, start, run);
 }
 
 /** Whether the run has nothing left to do, or hands it over. An ended workflow serves until all that it owes is delivered, however long that takes. */
-function isOver<S, M extends Base>(host: Host<S, M>, courier: Courier, run: Run): boolean {
-  return run.revision < 2 || courier.wrapping || courier.idle || host.phase(Date.now()) !== 'ended';
+function isOver<S, M extends Base>(host: Host<S, M>, dispatcher: Dispatcher, run: Run): boolean {
+  return run.revision < 2 || dispatcher.handingOver || dispatcher.idle || host.phase(Date.now()) !== 'ended';
 }
 
 /** The rules that this run follows: the latest, but where it began with earlier ones. */
@@ -77,7 +77,7 @@ function revisionOfRun(): number {
   return wf.patched('synod-revision-2') ? REVISION : 1;
 }
 
-/** What the handlers and the main loop tell each other. */
+/** What the handlers and the main loop share. */
 interface Run {
   /** The rules that it follows. */
   readonly revision: number;
@@ -135,61 +135,64 @@ function register<S, M extends Base>(host: Host<S, M>, protocol: Protocol<S, M>,
     },
   );
   wf.setHandler(viewQuery, (query) => host.view(query, Date.now()), { description: 'The whole public state.' });
-  if (protocol.kind === 'room') {
-    wf.setHandler(
-      publishSignal,
-      (raw) => {
-        run.dirty = true;
-        for (const one of Array.isArray(raw) ? raw : [raw]) {
-          const parsed = publication.safeParse(one, parseErrors);
-          if (parsed.success) host.publish(parsed.data, Date.now());
-          else wf.log.warn('synod: a publication was dropped', { fault: explain(parsed.error, 'publication') });
-        }
-      },
-      { description: 'What a primitive of this room has logged.' },
-    );
-  }
+  if (protocol.kind === 'room') registerPublish(host, run);
+}
+
+/** What only a room takes: the events of its primitives. */
+function registerPublish<S, M extends Base>(host: Host<S, M>, run: Run): void {
+  wf.setHandler(
+    publishSignal,
+    (raw) => {
+      run.dirty = true;
+      for (const one of Array.isArray(raw) ? raw : [raw]) {
+        const parsed = publication.safeParse(one, parseErrors);
+        if (parsed.success) host.publish(parsed.data, Date.now());
+        else wf.log.warn('synod: a publication was dropped', { fault: explain(parsed.error, 'publication') });
+      }
+    },
+    { description: 'What a primitive of this room has logged.' },
+  );
 }
 
 /** Serves until the workflow has ended and owes nothing any more, or its history has grown enough. */
-async function serve<S, M extends Base>(host: Host<S, M>, courier: Courier, run: Run): Promise<void> {
+async function serve<S, M extends Base>(host: Host<S, M>, dispatcher: Dispatcher, run: Run): Promise<void> {
   run.draining = false;
-  const alarm = new Alarm(() => (run.dirty = true));
+  const timer = new DeadlineTimer(() => (run.dirty = true));
   let last: { readonly at: number; readonly events: number } | undefined;
   for (;;) {
     run.dirty = false;
     const now = Date.now();
     host.tick(now);
     const { continueAsNewSuggested, historyLength } = wf.workflowInfo();
-    courier.wrapping = continueAsNewSuggested || historyLength > MAX_HISTORY_EVENTS;
-    const dispatched = courier.dispatch();
+    dispatcher.handingOver = continueAsNewSuggested || historyLength > MAX_HISTORY_EVENTS;
+    const dispatched = dispatcher.dispatch();
     wf.setCurrentDetails(host.details());
     const phase = host.phase(now);
-    if (phase === 'unopened' || (phase === 'ended' && (courier.idle || run.revision < 2))) break;
-    if (courier.wrapping) {
-      last ??= { at: now + CALM_DOWN_MS, events: historyLength + CALM_DOWN_EVENTS };
-      if (courier.calm(now) || now >= last.at || historyLength >= last.events) break;
+    if (phase === 'unopened' || (phase === 'ended' && (dispatcher.idle || run.revision < 2))) break;
+    if (dispatcher.handingOver) {
+      last ??= { at: now + QUIESCENCE_MS, events: historyLength + QUIESCENCE_EVENTS };
+      if (dispatcher.quiescent(now) || now >= last.at || historyLength >= last.events) break;
     }
-    const acted = [dispatched, alarm.set(host.nextDeadline(), now), run.answered].includes(true);
+    const acted = [dispatched, timer.set(host.nextDeadline(), now), run.answered].includes(true);
     if (!acted) wf.upsertMemo({ [NOTHING_DONE]: historyLength });
     run.answered = false;
     await wf.condition(() => run.dirty);
   }
   run.draining = true;
-  alarm.cancel();
+  timer.cancel();
 }
 
 /** Ends the run: completes, fails, or goes on in a new one. Nothing that was acknowledged is left behind. */
 async function leave<S, M extends Base>(
   host: Host<S, M>,
-  courier: Courier,
+  dispatcher: Dispatcher,
   protocol: Protocol<S, M>,
   start: StartArgs,
   run: Run,
 ): Promise<HostResult> {
   const phase = host.phase(Date.now());
-  if (phase === 'running' || (phase === 'ended' && run.revision >= 2 && !courier.idle)) {
-    await courier.settled();
+  if (phase === 'running' || (phase === 'ended' && run.revision >= 2 && !dispatcher.idle)) {
+    await dispatcher.settled();
     // No await from here: the snapshot holds all that was handled.
     return await wf.continueAsNew<(start: StartArgs) => Promise<HostResult>>({
       room: start.room,
@@ -202,19 +205,19 @@ async function leave<S, M extends Base>(
       'closed' satisfies RefusalCode,
     );
   }
-  if (run.revision < 2) await drainForAMinute(courier, run);
+  if (run.revision < 2) await drainForAMinute(dispatcher, run);
   if (!host.result) throw wf.ApplicationFailure.nonRetryable(`${protocol.workflowType} ended without an outcome`);
   return host.result;
 }
 
 /** What revision 1 did once the workflow had ended: what was not delivered within a minute never was. */
-async function drainForAMinute(courier: Courier, run: Run): Promise<void> {
-  courier.wrapping = false;
+async function drainForAMinute(dispatcher: Dispatcher, run: Run): Promise<void> {
+  dispatcher.handingOver = false;
   for (let delivered = false; !delivered;) {
     run.dirty = false;
-    courier.dispatch();
+    dispatcher.dispatch();
     // A message that comes meanwhile is answered, too.
-    delivered = !(await wf.condition(() => run.dirty || courier.idle, DRAIN_MS)) || (courier.idle && !run.dirty);
+    delivered = !(await wf.condition(() => run.dirty || dispatcher.idle, DRAIN_MS)) || (dispatcher.idle && !run.dirty);
   }
   await wf.condition(wf.allHandlersFinished);
 }

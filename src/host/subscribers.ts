@@ -74,7 +74,7 @@ export class Subscribers {
     const after = this.#outbox[at];
     if (!taken) return;
     this.#outboxBytes -= this.#costOf(taken, before);
-    // What came after it may have leant on its envelope.
+    // What came after it may have shared its envelope.
     if (after) this.#outboxBytes += this.#costOf(after, before) - this.#costOf(after, taken);
   }
 

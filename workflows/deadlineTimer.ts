@@ -5,12 +5,12 @@ import type { Deadline } from '../src/protocols/protocol.ts';
  * The one timer of a workflow. A timer that is early is left to run out, and the next one is set then: a lease that is
  * renewed every minute so costs no timer each minute.
  */
-export class Alarm {
-  readonly #ring: () => void;
+export class DeadlineTimer {
+  readonly #onDue: () => void;
   #running: { deadline: Deadline; scope: wf.CancellationScope } | undefined;
 
-  constructor(ring: () => void) {
-    this.#ring = ring;
+  constructor(onDue: () => void) {
+    this.#onDue = onDue;
   }
 
   /** Says whether anything had to be started or cancelled for it. */
@@ -26,11 +26,11 @@ export class Alarm {
     this.cancel();
     const scope = new wf.CancellationScope();
     this.#running = { deadline, scope };
-    const rings = scope.run(() => wf.sleep(Math.max(1, Math.ceil(deadline.at - now)), { summary: deadline.summary }));
-    rings.then(
+    const passes = scope.run(() => wf.sleep(Math.max(1, Math.ceil(deadline.at - now)), { summary: deadline.summary }));
+    passes.then(
       () => {
         if (this.#running?.scope === scope) this.#running = undefined;
-        this.#ring();
+        this.#onDue();
       },
       // Cancelled for another deadline.
       () => {},

@@ -6,20 +6,20 @@ import type { Mirror } from '../src/host/mirror.ts';
 import type { PendingEffect } from '../src/host/snapshot.ts';
 import type { Subscribers } from '../src/host/subscribers.ts';
 
-/** The room is told at once, and then at most once in so many milliseconds: an activity beside each request halves the rate. */
+/** Events are published to the room at once, and then at most once in so many milliseconds: an activity beside each request halves the rate. */
 const MIRROR_INTERVAL_MS = 1_000;
 /** Signals to other workflows under way at once. */
 const MAX_DELIVERIES = 50;
 /** Effects under way at once: a thousand locks may be lost at one instant. */
 const MAX_EFFECTS = 50;
-/** A rollback that has failed so often, over some five minutes, ends as failed; what comes of that is the protocol's to say. */
+/** A rollback that has failed so often, over some five minutes, ends as failed; the protocol decides what follows. */
 const MAX_ROLLBACKS = 15;
 /** How long a run that hands over waits for signals under way, in milliseconds; the next run repeats what is left. */
 const SETTLE_MS = 5_000;
 /** A workflow task is done in so many milliseconds, also on a busy machine. */
-const CALM_MS = 300;
+const TASK_MS = 300;
 
-/** What the courier needs of a host. */
+/** What the dispatcher needs of a host. */
 interface Sender {
   readonly mirror: Mirror;
   readonly subscribers: Subscribers;
@@ -35,16 +35,16 @@ const RETRY = { initialInterval: '1 second', backoffCoefficient: 2, maximumInter
 
 const activities = wf.proxyActivities<SynodActivities>({ startToCloseTimeout: '30 seconds', retry: RETRY });
 
-/** Carries out what the host leaves to be done: tells the room, signals workflows, runs effects. Nothing ever waits for it. */
-export class Courier {
+/** Carries out what the host leaves to be done: publishes to the room, signals workflows, runs effects. No message waits for it. */
+export class Dispatcher {
   /** Nothing is started any more: the next run does it. */
-  wrapping = false;
+  handingOver = false;
   readonly #sender: Sender;
   readonly #onEnded: () => void;
   readonly #room: string;
   readonly #source: string;
   #mirroring = false;
-  /** Until then the mirror pauses; undefined while it tells the room. */
+  /** Until then the mirror pauses; undefined while it publishes. */
   #pausesUntil: number | undefined;
   #lastMirrored = Number.NEGATIVE_INFINITY;
   #started = 0;
@@ -61,7 +61,7 @@ export class Courier {
 
   /** Starts whatever is due and not under way; says whether that was anything. */
   dispatch(): boolean {
-    if (this.wrapping) return false;
+    if (this.handingOver) return false;
     const before = this.#started;
     if (!this.#mirroring && this.#sender.mirror.pending > 0) this.#background(this.#mirror());
     for (const { to } of this.#sender.subscribers.outbox) {
@@ -75,19 +75,19 @@ export class Courier {
     return this.#started > before;
   }
 
-  /** Nothing is left to be told, signalled or run. */
+  /** Nothing is left to be published, signalled or run. */
   get idle(): boolean {
     const { mirror, subscribers, effects } = this.#sender;
     return !this.#mirroring && mirror.pending === 0 && subscribers.outbox.length === 0 && effects.length === 0;
   }
 
   /** Nothing is under way that could end while this workflow task runs. */
-  calm(now: number): boolean {
-    const mirrors = this.#mirroring && (this.#pausesUntil === undefined || this.#pausesUntil - now < CALM_MS);
+  quiescent(now: number): boolean {
+    const mirrors = this.#mirroring && (this.#pausesUntil === undefined || this.#pausesUntil - now < TASK_MS);
     return !mirrors && this.#deliveringTo.size === 0 && this.#running.size === 0;
   }
 
-  /** Waits for the signals under way, but not for ever. */
+  /** Waits for the signals under way, for at most {@link SETTLE_MS}. */
   async settled(): Promise<void> {
     if (this.#deliveringTo.size > 0) await wf.condition(() => this.#deliveringTo.size === 0, SETTLE_MS);
   }
@@ -104,17 +104,17 @@ export class Courier {
   async #mirror(): Promise<void> {
     this.#mirroring = true;
     try {
-      while (!this.wrapping && this.#sender.mirror.pending > 0) {
+      while (!this.handingOver && this.#sender.mirror.pending > 0) {
         const pause = this.#lastMirrored + MIRROR_INTERVAL_MS - Date.now();
         if (pause > 0) {
           this.#pausesUntil = this.#lastMirrored + MIRROR_INTERVAL_MS;
-          await wf.sleep(pause, { summary: 'tells the room at most once a second' });
+          await wf.sleep(pause, { summary: 'publishes to the room at most once a second' });
           this.#pausesUntil = undefined;
         }
-        if (this.wrapping) return;
+        if (this.handingOver) return;
         this.#lastMirrored = Date.now();
         const events = this.#sender.mirror.take(this.#source, Date.now());
-        await activities.synodPublish.executeWithOptions({ summary: `tells room ${this.#room}` }, [
+        await activities.synodPublish.executeWithOptions({ summary: `publishes to room ${this.#room}` }, [
           this.#publication(events),
         ]);
         this.#sender.mirror.published();
@@ -143,7 +143,7 @@ export class Courier {
     const { subscribers } = this.#sender;
     try {
       for (;;) {
-        const delivery = this.wrapping ? undefined : subscribers.outbox.find((pending) => pending.to === to);
+        const delivery = this.handingOver ? undefined : subscribers.outbox.find((pending) => pending.to === to);
         if (!delivery) return;
         await wf.getExternalWorkflowHandle(to).signal('synod.reply', delivery.envelope);
         subscribers.delivered(delivery);
