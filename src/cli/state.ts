@@ -1,17 +1,24 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { Agent } from '../client/agent.ts';
-import { connect, disconnect } from '../client/connect.ts';
 import { StateConflict } from '../client/state/answers.ts';
 import type { StateStore } from '../client/state/store.ts';
 import { OPERATOR_PREFIX } from '../envelope/envelope.ts';
 import { json, type Json } from '../envelope/fields.ts';
-import { MAX_JSON_DEPTH } from '../envelope/limits.ts';
+import { MAX_DURATION_SECONDS, MAX_JSON_DEPTH } from '../envelope/limits.ts';
 import { untilStopped } from './room.ts';
+import { number, whole } from './values.ts';
+import { withClient } from './withClient.ts';
 
 export function stateCommand(): Command {
-  const command = new Command('state').description('read, write and watch the shared state of a room');
-  command
-    .command('get')
+  return new Command('state')
+    .description('read, write and watch the shared state of a room')
+    .addCommand(getCommand())
+    .addCommand(putCommand())
+    .addCommand(watchCommand());
+}
+
+function getCommand(): Command {
+  return new Command('get')
     .description('print a key, or all keys of a namespace, one JSON object a line')
     .argument('<room>')
     .argument('<namespace>')
@@ -27,43 +34,46 @@ export function stateCommand(): Command {
         console.log(JSON.stringify(entry));
       });
     });
-  command
-    .command('put')
+}
+
+interface PutOptions {
+  readonly ifVersion?: number;
+  readonly ttl?: number;
+  readonly as: string;
+}
+
+function putCommand(): Command {
+  return new Command('put')
     .description('write a key, and print its version')
     .argument('<room>')
     .argument('<namespace>')
     .argument('<key>')
     .argument('<value>', 'JSON, e.g. 3, true, \'"text"\' or \'{"a":1}\'', jsonValue)
-    .option('--if-version <n>', 'only where the key has this version; 0: where it does not exist', version)
-    .option('--ttl <seconds>', 'seconds until it expires; default: never', seconds)
+    .option('--if-version <n>', 'only where the key has this version; 0: where it does not exist', whole(0))
+    .option(
+      '--ttl <seconds>',
+      'seconds until it expires; default: never',
+      number(0.001, MAX_DURATION_SECONDS, 'a number of seconds'),
+    )
     .option('--as <agent>', 'who writes it', `${OPERATOR_PREFIX}cli`)
-    .action(
-      async (
-        room: string,
-        namespace: string,
-        key: string,
-        value: Json,
-        options: { ifVersion?: number; ttl?: number; as: string },
-      ) => {
-        const { ifVersion, ttl, as } = options;
-        await withStore(room, namespace, as, async (store) => {
-          const written = await store
-            .put(key, value, {
-              ...(ifVersion === undefined ? {} : { ifVersion }),
-              ...(ttl === undefined ? {} : { ttlSeconds: ttl }),
-            })
-            .catch((error: unknown) => {
-              if (!(error instanceof StateConflict)) throw error;
-              throw new Error(
-                `${error.message}, not ${ifVersion}: read it, and write with --if-version ${error.version}`,
-              );
-            });
-          console.log(JSON.stringify({ key, ...written }));
+    .action(async (room: string, namespace: string, key: string, value: Json, options: PutOptions) => {
+      const { ifVersion, ttl, as } = options;
+      const conditions = {
+        ...(ifVersion === undefined ? {} : { ifVersion }),
+        ...(ttl === undefined ? {} : { ttlSeconds: ttl }),
+      };
+      await withStore(room, namespace, as, async (store) => {
+        const written = await store.put(key, value, conditions).catch((error: unknown) => {
+          if (!(error instanceof StateConflict)) throw error;
+          throw new Error(`${error.message}, not ${ifVersion}: read it, and write with --if-version ${error.version}`);
         });
-      },
-    );
-  command
-    .command('watch')
+        console.log(JSON.stringify({ key, ...written }));
+      });
+    });
+}
+
+function watchCommand(): Command {
+  return new Command('watch')
     .description('print each change of some keys as it happens, one JSON object a line')
     .argument('<room>')
     .argument('<namespace>')
@@ -75,7 +85,6 @@ export function stateCommand(): Command {
         stop();
       });
     });
-  return command;
 }
 
 async function withStore(
@@ -84,12 +93,7 @@ async function withStore(
   as: string,
   act: (store: StateStore) => Promise<void>,
 ): Promise<void> {
-  const client = await connect();
-  try {
-    await act(new Agent(client, as).room(room).state(namespace));
-  } finally {
-    await disconnect(client);
-  }
+  await withClient(async (client) => await act(new Agent(client, as).room(room).state(namespace)));
 }
 
 function jsonValue(text: string): Json {
@@ -100,16 +104,4 @@ function jsonValue(text: string): Json {
     // Said below, as what is too deep.
   }
   throw new InvalidArgumentError(`must be JSON of at most ${MAX_JSON_DEPTH} levels; text stands in quotes: '"text"'`);
-}
-
-function version(text: string): number {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 0) throw new InvalidArgumentError('must be a whole number >= 0');
-  return value;
-}
-
-function seconds(text: string): number {
-  const value = Number(text);
-  if (!(Number.isFinite(value) && value > 0)) throw new InvalidArgumentError('must be a number of seconds > 0');
-  return value;
 }
