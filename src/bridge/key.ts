@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 const PREFIX_CHARACTERS = 8;
 const KEY_CHARACTERS = 43;
 
-/** How the keys of all posts of one room in one chat begin: by this the bot's posts for other rooms are told apart. */
+/** How the keys of all posts of one room in one chat begin: by this the bot's posts for other rooms are distinguished. */
 export function keyPrefix(room: string, chat: string): string {
   return hashOf(JSON.stringify([room, chat])).slice(0, PREFIX_CHARACTERS);
 }

@@ -127,8 +127,8 @@ describe('the entries that wait to be posted', () => {
           say(box, i + 1, agent, `#${i}# ${'x'.repeat(length)}`);
         }
         settle(now + 60 * EACH);
-        const told = posts.flatMap(({ text }) => [...text.matchAll(/#(\d+)#/g)].map(([, n]) => Number(n)));
-        expect(told).toEqual(speeches.map((_, i) => i));
+        const numbers = posts.flatMap(({ text }) => [...text.matchAll(/#(\d+)#/g)].map(([, n]) => Number(n)));
+        expect(numbers).toEqual(speeches.map((_, i) => i));
         const tooSoon = posts.flatMap(({ at: when, agents }, i) =>
           posts.slice(0, i).filter((one) => when - one.at < EACH && one.agents.some((agent) => agents.includes(agent))),
         );

@@ -59,7 +59,7 @@ describe('more than 200 envelopes', () => {
     expect(published.at(-1)?.envelope).toMatchObject({ type: 'synod.digest', counts: { 'toy.event': 798 } });
   });
 
-  it('never make the numbers go back, so that the room can tell repeats', () => {
+  it('never make the numbers go back, so that the room knows repeats', () => {
     const published = take(filled(500, new Set([450, 500]))).map(({ seq }) => seq);
     expect(published).toEqual([...published].sort((a, b) => a - b));
   });

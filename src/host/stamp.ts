@@ -6,7 +6,7 @@ import { MAX_ENVELOPE_BYTES, MAX_REPLY_BYTES, fitsBytes, utf8Bytes } from '../en
 import type { Refusal } from '../envelope/refusal.ts';
 import type { Outgoing } from '../protocols/protocol.ts';
 
-/** Fields that tell what an envelope is and for whom: never left out for size. */
+/** Fields that say what an envelope is and for whom: never left out for size. */
 const ESSENTIAL = new Set([
   'type',
   'id',
@@ -50,7 +50,7 @@ export class Stamp {
     return this.#envelope(outgoing, `${this.#prefix}-a${seq}`, at, answers, seq);
   }
 
-  /** A reply that is not logged; `index` tells the replies to one message apart. */
+  /** A reply that is not logged; `index` distinguishes the replies to one message. */
   unlogged(outgoing: Outgoing, index: number | string, at: number, answers: Answered): Envelope {
     const mark = sha256Hex(`${answers.from ?? ''} ${answers.id ?? at} ${index}`).slice(0, 16);
     return this.#envelope(outgoing, `${this.#prefix}-r${mark}`, at, answers);

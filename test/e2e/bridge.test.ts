@@ -68,14 +68,14 @@ describe('the bridge', () => {
   }
   const texts = (): string[] => chat.posts.filter(({ author }) => author === chat.me).map(({ text }) => text);
   const ledger = (): Wire => Wire.ledger(stack.client, room, `matrix:${chat.room}`);
-  const told = async (count: number): Promise<void> => {
+  const posted = async (count: number): Promise<void> => {
     await expect.poll(() => new Set(numbersIn(...texts())).size).toBe(count);
   };
 
   it('posts every message once, in the order of the room', async () => {
     bridge();
     await talk(stack.client, room, 60, 3);
-    await told(60);
+    await posted(60);
     expect(numbersIn(...texts())).toEqual(await saidIn(stack.client, room, 60));
     expect(texts().length).toBeLessThan(60);
   });
@@ -94,7 +94,7 @@ describe('the bridge', () => {
     for (const fault of faults) chat.faults.push(fault, { kind: 'slow', ms: 1 });
     bridge({ intervalMs: 0 });
     await talk(stack.client, room, 12, 2);
-    await told(12);
+    await posted(12);
     expect(chat.faults.length).toBe(0);
     expect(numbersIn(...texts())).toEqual(await saidIn(stack.client, room, 12));
   });
@@ -103,7 +103,7 @@ describe('the bridge', () => {
     const long = Array.from({ length: 160 }, (_, i) => `word-${i}`).join(' ');
     const narrow = matrixAdapter({ url: chat.url, room: chat.room, token: chat.token, timeoutMs: 700 });
     const adapter = { ...narrow, limits: { characters: 400 } };
-    // The second part is on its way when the bridge is told to stop.
+    // The second part is on its way when the bridge is to stop.
     chat.faults.push({ kind: 'slow', ms: 1 }, { kind: 'rate-limited', retryAfterMs: 60_000 });
     const first = bridge({ adapter });
     await new Agent(stack.client, 'ann').post(room, long);
@@ -123,11 +123,11 @@ describe('the bridge', () => {
     const second = bridge();
     await expect.poll(() => second.notes.join()).toContain('standing by');
     await talk(stack.client, room, 10, 2);
-    await told(10);
+    await posted(10);
     expect(second.notes.length).toBe(1);
     await first.stop();
     await talk(stack.client, room, 10, 2, 10);
-    await told(20);
+    await posted(20);
     expect(numbersIn(...texts())).toEqual(await saidIn(stack.client, room, 20));
     expect(await ledger().view()).toMatchObject({ epoch: 2 });
   });
@@ -135,12 +135,12 @@ describe('the bridge', () => {
   it('waits for a chat that is down, while the room goes on, and then posts all of it', async () => {
     const one = bridge();
     await talk(stack.client, room, 5, 1);
-    await told(5);
+    await posted(5);
     await chat.down();
     await talk(stack.client, room, 40, 4, 5);
     await expect.poll(() => one.notes.join()).toContain('cannot be reached');
     await chat.up();
-    await told(45);
+    await posted(45);
     expect(numbersIn(...texts())).toEqual(await saidIn(stack.client, room, 45));
   });
 
@@ -161,12 +161,12 @@ describe('the bridge', () => {
   async function afterLostLedger(lostLedger: 'mark' | 'skip'): Promise<string[]> {
     const first = bridge({ intervalMs: 0 });
     await talk(stack.client, room, 5, 1);
-    await told(5);
+    await posted(5);
     await first.stop();
     await stack.client.workflow.getHandle(ledger().workflowId).terminate();
     await new Promise<void>((resolve) => void bridge({ intervalMs: 0, lostLedger, onReady: resolve }));
     await talk(stack.client, room, 1, 1, 5);
-    await told(6);
+    await posted(6);
     return texts();
   }
 
@@ -203,31 +203,31 @@ describe('the bridge', () => {
   it('ends when its token is taken away, and has lost nothing when it is given a good one', async () => {
     const one = bridge();
     await talk(stack.client, room, 3, 1);
-    await told(3);
+    await posted(3);
     const { token } = chat;
     chat.token = 'another-token';
     await talk(stack.client, room, 3, 1, 3);
     await expect(one.ended).rejects.toMatchObject({ fault: 'refused' });
     chat.token = token;
     bridge();
-    await told(6);
+    await posted(6);
     expect(numbersIn(...texts())).toEqual(await saidIn(stack.client, room, 6));
   });
 
-  it('begins now where it is told to, and passes over what is not for people', async () => {
+  it('begins now where it is asked to, and passes over what is not for people', async () => {
     await talk(stack.client, room, 5, 1);
     const one = bridge({ begin: 'now' });
     await expect.poll(() => one.notes.join()).toContain('posts to');
     await talk(stack.client, room, 1, 1, 5);
-    await told(1);
+    await posted(1);
     expect(numbersIn(...texts())).toEqual([6]);
     const { head } = (await Wire.room(stack.client, room).view())['log'] as { head: number };
     await expect.poll(async () => (await ledger().view())['cursor']).toBe(head);
   });
 
   it('hands on what people write, from where it was read to, and nothing else', async () => {
-    const heard: string[] = [];
-    const options = { onMessage: async ({ text }: { text: string }) => void heard.push(text) };
+    const received: string[] = [];
+    const options = { onMessage: async ({ text }: { text: string }) => void received.push(text) };
     const one = bridge(options);
     await expect
       .poll(
@@ -240,13 +240,13 @@ describe('the bridge', () => {
       )
       .toBeDefined();
     await talk(stack.client, room, 2, 1);
-    await told(2);
+    await posted(2);
     chat.says('@ann:example.org', 'one');
     chat.botSays('noise');
-    await expect.poll(() => heard).toEqual(['one']);
+    await expect.poll(() => received).toEqual(['one']);
     await one.stop();
     chat.says('@ann:example.org', 'two');
     bridge(options);
-    await expect.poll(() => heard).toEqual(['one', 'two']);
+    await expect.poll(() => received).toEqual(['one', 'two']);
   });
 });

@@ -85,7 +85,7 @@ describe('docs/gateway.md', () => {
 
     const gateway = await startGatewayCommand();
     env = { ...env, PRODUCER: producer, WORKER: worker };
-    // The room hears of the task a little later, and a slow machine is slow to tell it: who waits first finds it.
+    // The room receives the task a little later, on a slow machine much later: who waits first finds it.
     const patient = stream.replace('--max-time 2', '--max-time 6');
     const said = await shell([announce, claim, claim, complete, waiting, forward, `${patient} || test $? = 28`, state]);
     const [announced, claimed, again, completed, waited, read, streamed = '', seen] = said;

@@ -16,7 +16,7 @@ const MINUTES = 60_000;
 class Terminal {
   readonly #child: ChildProcess;
   readonly #lines: string[] = [];
-  readonly #heard = new EventEmitter();
+  readonly #output = new EventEmitter();
   readonly #line: string;
 
   constructor(line: string, cwd: string, env: NodeJS.ProcessEnv = {}) {
@@ -32,10 +32,10 @@ class Terminal {
       if (!stream) throw new Error('no output to read');
       createInterface({ input: stream }).on('line', (said) => {
         this.#lines.push(said);
-        this.#heard.emit('news');
+        this.#output.emit('news');
       });
     }
-    this.#child.once('exit', () => this.#heard.emit('news'));
+    this.#child.once('exit', () => this.#output.emit('news'));
   }
 
   /** Waits for a line that matches. */
@@ -45,7 +45,7 @@ class Terminal {
       if (line !== undefined) return line;
       if (this.#ended)
         throw new Error(`"${this.#line}" ended without saying ${String(pattern)}:\n${this.#lines.join('\n')}`);
-      await once(this.#heard, 'news');
+      await once(this.#output, 'news');
     }
   }
 

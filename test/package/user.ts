@@ -1,4 +1,4 @@
-/** The files of a user's project, as the README tells users to write them. */
+/** The files of a user's project, as the README has users write them. */
 
 /** A workflow of the user's own. */
 const OWN_WORKFLOW = `

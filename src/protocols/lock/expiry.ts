@@ -141,7 +141,7 @@ function bytesOf(input: Effect['input'], { revision }: Context): number {
   return utf8Bytes(JSON.stringify(input)) + (revision >= 2 ? EFFECT_FRAME_BYTES : 0);
 }
 
-/** Tells the room that something needs attention, and whoever is called for that, unless too much of it is under way. */
+/** Logs that something needs attention, and calls whoever is called for that, unless too much of it is under way. */
 function escalate(state: LockState, about: { readonly [field: string]: Json }, context: Context): Omit<Step, 'freed'> {
   const escalated = { type: 'lock.escalated', ...about };
   const bytes = bytesOf(escalated, context);
