@@ -192,6 +192,8 @@ describe('/openapi.json', () => {
       '/v1/rooms/{room}/messages': ['post', 'get'],
       '/v1/rooms/{room}/stream': ['get'],
       '/v1/rooms/{room}': ['get'],
+      '/v1/rooms/{room}/state/{namespace}/{key}': ['get', 'put', 'delete'],
+      '/v1/rooms/{room}/state/{namespace}': ['get'],
       ...Object.fromEntries(Object.values(HUB_PATHS).map((path) => [path, ['post']])),
     });
     const types = Object.values(components.schemas).flatMap(({ properties }) => {
