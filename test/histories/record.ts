@@ -1,6 +1,7 @@
-// Records a history of every workflow type for the replay test: `node --import tsx test/histories/record.ts [life...]`.
+// Records a history of every workflow type for the replay test: `node --import tsx test/histories/record.ts [scenario...]`.
 // Record again only beside a change that `patched()` guards: the old files must go on replaying.
 import { writeFile } from 'node:fs/promises';
+import { REVISION } from '../../src/host/revision.ts';
 import { runsOf, toJson } from '../support/history.ts';
 import { scenarios } from '../support/scenarios.ts';
 import { startStack } from '../support/stack.ts';
@@ -14,7 +15,7 @@ function scrubbed(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([field, inner]) => [field, SCRUBBED[field] ?? scrubbed(inner)]));
 }
 
-// So early a suggestion that a short life has a run which was continued.
+// So early a suggestion that a short scenario has a run which was continued.
 const stack = await startStack({
   server: { extraArgs: ['--dynamic-config-value', 'limit.historyCount.suggestContinueAsNew=60'] },
 });
@@ -26,7 +27,8 @@ try {
     const runs = await runsOf(stack.client, wire.workflowId);
     // The first run, and one that was continued: which more there are tells nothing new.
     for (const [i, { events }] of runs.slice(0, 2).entries()) {
-      const file = new URL(`${name}-${i + 1}.json`, import.meta.url);
+      // Those of earlier rules stay: runs under way replay them.
+      const file = new URL(`${name}-r${REVISION}-${i + 1}.json`, import.meta.url);
       // The sticky queue of a worker is named after its process and machine.
       const named = JSON.stringify({ workflowId: wire.workflowId, history: scrubbed(toJson(events)) });
       await writeFile(file, `${named.replaceAll(/"\d+@[^"]*"/g, '"recorder-sticky"')}\n`);

@@ -23,32 +23,26 @@ export function announcement(task: Task, attempt: number): Outgoing {
 export function answer(message: TaskMessage, verdict: Verdict, { task }: TaskState): readonly Outgoing[] {
   const about = { task_id: message.task_id };
   const [kind, ...parts] = verdict;
+  const to = message.from;
   switch (kind) {
     case 'accepted':
-      return [{ type: 'task.accepted', to: message.from, ...about, attempt: Number(parts[0]) }];
+      return [{ type: 'task.accepted', to, ...about, attempt: Number(parts[0]) }];
     case 'won': {
       const attempt = Number(parts[0]);
       return [
-        { type: 'task.ack', to: message.from, ...about, attempt, ...leaseFields(Number(parts[1]), Number(parts[2])) },
+        { type: 'task.ack', to, ...about, attempt, ...leaseFields(Number(parts[1]), Number(parts[2])) },
         { type: 'task.closed', ...about, reason: 'claimed', holder: message.from, attempt },
       ];
     }
     case 'lost':
       return [
-        {
-          type: 'task.closed',
-          to: message.from,
-          ...about,
-          reason: 'claimed',
-          holder: String(parts[0]),
-          attempt: Number(parts[1]),
-        },
+        { type: 'task.closed', to, ...about, reason: 'claimed', holder: String(parts[0]), attempt: Number(parts[1]) },
       ];
     case 'renewed':
       return [
         {
           type: 'task.renewed',
-          to: message.from,
+          to,
           ...about,
           attempt: Number(parts[0]),
           ...leaseFields(Number(parts[1]), Number(parts[2])),
